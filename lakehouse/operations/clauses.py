@@ -29,6 +29,8 @@ from lakehouse.schema import from_spark_schema
 
 ROW_TIME = "_row_time"
 """What a source that names rows by their ids calls their time; no column of a table has such a name."""
+CLAUSE = "_clause"
+"""What found rows call the number of the clause of a merge that they meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,13 @@ class Clauses:
     is_by_key: bool
     """Rows match if, and only if, they have the same primary key."""
     not_matched_by_source: tuple[Clause, ...] = ()
+    is_repeatable: bool = False
+    """Whether what is done to a match may be said of it several times, because all of them are deleted."""
 
     @property
     def deletes_all(self) -> bool:
         """Whether every match is deleted, so several source rows may match one row."""
-        return [(one.condition, one.values) for one in self.matched] == [(None, None)]
+        return self.is_repeatable or [(one.condition, one.values) for one in self.matched] == [(None, None)]
 
 
 def chosen(clauses: Sequence[Clause], place: int, dialect: str) -> str:
@@ -208,6 +212,57 @@ def row_clauses(spec: TableSpec, source: pa.Table, columns: Sequence[str] | None
     both = {"target": spec.schema, "source": source.schema}
     equal = tuple((name, ROW_TIME) for name in spec.times)
     return Clauses(on, equal, (_read_clause(When(None, values), spec, both, {}),), (), is_upsert=False, is_by_key=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One clause of a merge whose rows somebody finds: those with its number as `CLAUSE`.
+
+    ``values`` says in which column of the found rows the new value of a table's column is (None: null); None instead of
+    them deletes.
+    """
+
+    number: int
+    inserts: bool
+    values: Mapping[str, str | None] | None
+
+
+def found_clauses(spec: TableSpec, source: Any, clauses: Sequence[Found], *, is_repeatable: bool) -> Clauses:
+    """What a merge does by rows that name their clause, and the row of the table by its id, or none to be inserted."""
+    rows = row_clauses(spec, source, None)
+    matched = tuple(_found_clause(one) for one in clauses if not one.inserts)
+    inserted = tuple(_with_defaults(_found_clause(one), spec) for one in clauses if one.inserts)
+    return replace(rows, matched=matched, not_matched=inserted, is_repeatable=is_repeatable)
+
+
+def _found_clause(clause: Found) -> Clause:
+    number = _given(CLAUSE)
+    text = f"({number} = {clause.number})"
+    condition = ParsedPredicate("TRUE", And(()), (), text, text.replace("`", '"'))
+    if clause.values is None:
+        return Clause(condition, None)
+    given = {name: "NULL" if held is None else _given(held) for name, held in clause.values.items()}
+    return Clause(
+        condition, {name: ParsedExpression(text, (), text, text.replace("`", '"')) for name, text in given.items()}
+    )
+
+
+def _given(column: str) -> str:
+    """A column of found rows, in Spark's SQL."""
+    return f"`{SIDES['source']}`.`{column}`"
+
+
+def read_found(found: pa.Table, spec: TableSpec, clauses: Sequence[Found]) -> pa.Table:
+    """Found rows in memory, with new values as their columns have them. Raises `InvalidInput` for what does not fit."""
+    held = {column: name for one in clauses for name, column in (one.values or {}).items() if column is not None}
+    if spec.times:
+        held[ROW_TIME] = spec.times[0]
+    columns = {}
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        own = held.get(name, name)  # which errors name
+        kind = spec.schema.field(own).type if name in held else pa.int64()
+        columns[name] = conform(pa.table({own: column}), pa.schema([(own, kind)])).column(0)
+    return pa.table(columns)
 
 
 def _shared(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:

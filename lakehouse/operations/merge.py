@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,20 @@ from lakehouse.core.predicate import And, Compare, Or, Predicate
 from lakehouse.core.sets import is_ordered, key_bounds
 from lakehouse.core.spec import ROW_ID
 from lakehouse.engine import Matches, Query
+from lakehouse.engine.frames import is_spark_frame
 from lakehouse.errors import DuplicateKey
-from lakehouse.operations.clauses import ROW_TIME, Clause, Clauses, any_chosen, chosen, read_source, row_clauses
+from lakehouse.operations.clauses import (
+    ROW_TIME,
+    Clause,
+    Clauses,
+    Found,
+    any_chosen,
+    chosen,
+    found_clauses,
+    read_found,
+    read_source,
+    row_clauses,
+)
 from lakehouse.operations.row_change import RowChange
 from lakehouse.operations.upsert import keys_interval, require_keys
 from lakehouse.predicate import ParsedPredicate
@@ -205,6 +218,51 @@ class FoundRows(Merge):
         self._source = read_source(self._find(self.base_version), spec)
         self._clauses = row_clauses(spec, self._source, self._columns)
         super()._run()
+
+
+class FoundMerge(Merge):
+    """A merge whose rows somebody finds at the operation's base, as a query does that joins source and table.
+
+    ``find`` is given the base, and holds while they are used: rows, in memory or of Spark, with ``_row_id`` and
+    ``_row_time`` of the table's row (null where there is none), ``_clause``, and new values as ``clauses`` name them.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        begun: Begun,
+        *,
+        find: Callable[[int], AbstractContextManager[Any]],
+        clauses: Sequence[Found],
+        is_repeatable: bool,
+        **marks: Any,
+    ) -> None:
+        nothing = pa.table({name: pa.array([], pa.int64()) for name in (ROW_ID, ROW_TIME)})
+        checked = found_clauses(begun.table, nothing, clauses, is_repeatable=is_repeatable)
+        super().__init__(session, begun, source=nothing, clauses=checked, **marks)
+        self._find = find
+        self._named = clauses
+
+    def _run(self) -> None:
+        with self._find(self.base_version) as rows:
+            if is_spark_frame(rows):
+                self._engine = self._session.spark_engine
+                self._source = rows
+            else:
+                self._source = read_found(rows, self._begun.table, self._named)
+            super()._run()
+
+    @property
+    def _looked(self) -> ParsedPredicate:
+        """Rows that are inserted, or that no row of the source matches, depend on every row of the table."""
+        return _for_pruning(And(())) if self._clauses.not_matched else self._reach
+
+    @cached_property
+    def _reach(self) -> ParsedPredicate:
+        rows = self._source
+        if isinstance(rows, pa.Table) and rows.column(ROW_ID).null_count == len(rows):
+            return _for_pruning(Or(()))
+        return super()._reach
 
 
 def require_unique(found: pa.Table, table: str) -> None:

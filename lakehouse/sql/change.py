@@ -5,7 +5,7 @@ Each returns the commit, or in a transaction the operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,14 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidPredicate, InvalidStatement, UnknownColumn
-from lakehouse.operations.clauses import ROW_TIME
+from lakehouse.operations.clauses import ROW_TIME, Whens, read_clauses, read_source
 from lakehouse.operations.merge import require_unique
 from lakehouse.predicate import parse, parse_expression
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
-from lakehouse.sql.condition import renamed, written_again
 from lakehouse.sql.insert import typed_cell
-from lakehouse.sql.merge import Sides, clauses
+from lakehouse.sql.merge import Sides, Written, clauses, written_clauses
+from lakehouse.sql.merge_rows import finder, joined_rows
 from lakehouse.sql.query import bind
 from lakehouse.sql.sources import side
 from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with, writer
@@ -145,10 +145,29 @@ def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str | None, 
     target = find_target(session, tree.this)
     source, called = _source(tree)
     with bind(session, source, as_of=as_of, engine=engine) as query:
-        rows = query.rows()
-        sides = Sides.of(target.schema.names, aliases(tree.this), _names(rows), called)
-        on = written_again(renamed(tree.args["on"], sides.prefixed))
-        return writer(target, tx).merge_when(rows, on, clauses(tree.args["whens"].expressions, sides))
+        columns = query.schema()
+        sides = Sides.of(target.schema.names, aliases(tree.this), columns.names, called)
+        written = written_clauses(tree.args["whens"].expressions, sides)
+        said = _as_filters(tree, target, columns, sides, written)
+        if said is not None:
+            return writer(target, tx).merge_when(query.rows(), *said)
+    joined = joined_rows(tree, target, sides, written)
+    find = finder(session, joined, as_of=as_of, engine=engine)
+    return writer(target, tx).merge_found(find, joined.clauses, is_repeatable=joined.is_repeatable)
+
+
+def _as_filters(
+    tree: exp.Merge, target: Table, columns: pa.Schema, sides: Sides, written: Sequence[Written]
+) -> tuple[str, Whens] | None:
+    """ON and the clauses as filters say them; None where only a query can say one of them."""
+    try:
+        on, whens = sides.text(tree.args["on"]), clauses(written)
+        read_clauses(target.spec, read_source(columns.empty_table(), target.spec), on, whens)
+    except (InvalidPredicate, InvalidStatement, UnknownColumn) as error:
+        if isinstance(error, InvalidPredicate) and not error.is_beyond:
+            raise
+        return None
+    return on, whens
 
 
 def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:
@@ -163,7 +182,3 @@ def _source(tree: exp.Merge) -> tuple[exp.Expr, tuple[str, ...]]:
 def _where(tree: exp.Expr, target: Table) -> str:
     where = tree.args.get("where")
     return "TRUE" if where is None else condition_text(where.this, tree.this, target)
-
-
-def _names(rows: Any) -> list[str]:
-    return list(rows.column_names if isinstance(rows, pa.Table) else rows.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -114,33 +114,60 @@ class Sides:
         return written_again(renamed(node, self.prefixed))
 
 
-def clauses(whens: Sequence[exp.Expr], sides: Sides) -> Whens:
-    """The WHEN clauses as `Table.merge_when` takes them. The first one that a row meets counts, as in Spark.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One WHEN clause as it is written: ``values`` by column, True for all of the source's, None where rows go."""
 
-    Raises `InvalidInput` for combinations that cannot be said so.
-    """
-    matched: list[When] = []
-    not_matched: list[When] = []
-    left: list[When] = []
+    kind: Literal["matched", "not matched", "left"]
+    """``left``: rows of the table that no row of the source matches."""
+    sides: Sides
+    """What the clause can name."""
+    condition: exp.Expr | None
+    values: Mapping[str, exp.Expr] | Literal[True] | None
+
+
+def written_clauses(whens: Sequence[exp.Expr], sides: Sides) -> tuple[Written, ...]:
+    """The WHEN clauses in order. Raises `InvalidInput` for combinations that cannot be said so."""
+    found: list[Written] = []
     for when in whens:
         check_parts(when, ("matched", "source", "condition", "then"))
-        if when.args.get("matched"):
-            if when.args.get("source"):
-                raise InvalidStatement("write WHEN MATCHED, or WHEN NOT MATCHED BY SOURCE")
-            listed, seen = matched, sides
-        else:
-            listed, seen = (left, sides.of_target()) if when.args.get("source") else (not_matched, sides.alone())
-        if listed and listed[-1].condition is None:
+        kind, seen = _kind(when, sides)
+        before = [one for one in found if one.kind == kind]
+        if before and before[-1].condition is None:
             raise InvalidStatement("a clause after one of its kind without a condition is never reached")
-        condition = when.args.get("condition")
-        values = _values(when.args["then"], seen, inserts=listed is not_matched)
-        if values is True and listed is left:
+        values = _values(when.args["then"], seen, inserts=kind == "not matched")
+        if values is True and kind == "left":
             raise InvalidStatement("there is no row of the source here; write UPDATE SET column = expression")
-        listed.append(When(None if condition is None else seen.text(condition), values))
-    return Whens(tuple(matched), tuple(not_matched), tuple(left))
+        found.append(Written(kind, seen, when.args.get("condition"), values))
+    return tuple(found)
 
 
-def _values(action: exp.Expr, sides: Sides, *, inserts: bool) -> Mapping[str, str] | Literal[True] | None:
+def _kind(when: exp.Expr, sides: Sides) -> tuple[Literal["matched", "not matched", "left"], Sides]:
+    """What rows a clause is about, and what it can name of them."""
+    if when.args.get("matched"):
+        if when.args.get("source"):
+            raise InvalidStatement("write WHEN MATCHED, or WHEN NOT MATCHED BY SOURCE")
+        return "matched", sides
+    return ("left", sides.of_target()) if when.args.get("source") else ("not matched", sides.alone())
+
+
+def clauses(written: Sequence[Written]) -> Whens:
+    """The WHEN clauses as `Table.merge_when` takes them. The first one that a row meets counts, as in Spark.
+
+    Raises `InvalidInput` for what filters cannot say.
+    """
+    kinds: dict[str, list[When]] = {"matched": [], "not matched": [], "left": []}
+    for one in written:
+        values = one.values
+        if isinstance(values, Mapping):
+            said: Any = {name: one.sides.text(value) for name, value in values.items()}
+        else:
+            said = values
+        kinds[one.kind].append(When(None if one.condition is None else one.sides.text(one.condition), said))
+    return Whens(*(tuple(kinds[kind]) for kind in ("matched", "not matched", "left")))
+
+
+def _values(action: exp.Expr, sides: Sides, *, inserts: bool) -> Mapping[str, exp.Expr] | Literal[True] | None:
     """What an action gives columns; nothing where it deletes."""
     match action:
         case exp.Insert() if inserts:
@@ -150,7 +177,7 @@ def _values(action: exp.Expr, sides: Sides, *, inserts: bool) -> Mapping[str, st
             check_parts(action, ("expressions",))
             if _is_star(action.expressions):
                 return True
-            return {name: sides.text(value) for name, value in sides.pairs(action.expressions)}
+            return dict(sides.pairs(action.expressions))
         case exp.Var() if not inserts and action.name.upper() == "DELETE":
             return None
     raise InvalidStatement(
@@ -169,17 +196,17 @@ def _is_star(items: Sequence[exp.Expr]) -> bool:
     return True
 
 
-def _inserted(action: exp.Expr, sides: Sides) -> dict[str, str]:
+def _inserted(action: exp.Expr, sides: Sides) -> dict[str, exp.Expr]:
     columns = action.this.expressions if isinstance(action.this, exp.Tuple) else []
     values = action.expression.expressions if isinstance(action.expression, exp.Tuple) else []
     if not columns or len(columns) != len(values):
         raise InvalidStatement("write INSERT (a, b) VALUES (x, y), as many values as columns")
-    found: dict[str, str] = {}
+    found: dict[str, exp.Expr] = {}
     for column, value in zip(columns, values, strict=True):
         if not isinstance(column, exp.Column):
             raise InvalidStatement("write the columns' names only: INSERT (a, b) VALUES (x, y)", found=shown(column))
         name = sides.target_column(column)
         if name in found:
             raise InvalidStatement("INSERT names a column twice", column=name)
-        found[name] = sides.text(value)
+        found[name] = value
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -19,10 +20,10 @@ from lakehouse.session.session import Session
 
 if TYPE_CHECKING:
     from lakehouse.operations.append import Append
-    from lakehouse.operations.clauses import Whens
+    from lakehouse.operations.clauses import Found, Whens
     from lakehouse.operations.compaction import Clean, Compaction
     from lakehouse.operations.erase import Erase
-    from lakehouse.operations.merge import FoundRows, Merge
+    from lakehouse.operations.merge import FoundMerge, FoundRows, Merge
     from lakehouse.operations.replace import Replace
     from lakehouse.operations.resolve import Resolve
     from lakehouse.operations.restore import Restore
@@ -298,6 +299,25 @@ class Begins:
 
         marks = marks_of(message, properties, txn)
         return self._begin(FoundRows, marks, find=find, columns=columns, engine=self._session.engine(None))
+
+    @as_altered
+    def begin_found_merge(
+        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+    ) -> FoundMerge:
+        """Begin a merge whose rows ``find`` gives at the base, each with its clause: `run`, then `commit`.
+
+        ``is_repeatable``: a row of the table may be given several times, because all those are deleted.
+        """
+        from lakehouse.operations.merge import FoundMerge  # noqa: PLC0415 - late
+
+        return self._begin(
+            FoundMerge,
+            marks_of(None, None),
+            find=find,
+            clauses=clauses,
+            is_repeatable=is_repeatable,
+            engine=self._session.engine(None),
+        )
 
     @as_altered
     def begin_upsert(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,7 +17,7 @@ from lakehouse.core.spec import TableId, TableSpec
 from lakehouse.errors import InvalidArgument, OperationEnded, WriteConflict
 from lakehouse.operations.alter import Alter
 from lakehouse.operations.append import Append
-from lakehouse.operations.clauses import Whens
+from lakehouse.operations.clauses import Found, Whens
 from lakehouse.operations.merge import Merge
 from lakehouse.operations.operation import Operation, commit_together
 from lakehouse.operations.replace import Replace
@@ -285,6 +286,12 @@ class TransactionTable:
     def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Merge:
         """Change or delete the rows that ``find`` names; must come before other writes to the table."""
         return self._run(self._table.begin_found_rows(find, columns))
+
+    def merge_found(
+        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+    ) -> Merge:
+        """Merge rows that ``find`` gives, each with its clause; must come before other writes to the table."""
+        return self._run(self._table.begin_found_merge(find, clauses, is_repeatable=is_repeatable))
 
     def fit(self, data: Rows | None, schema: Fit, txn: Txn | None = None) -> Any:
         """Rows to write later; with ``merge`` the transaction first makes the columns that they need.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from lakehouse.table.fits import Fits
 
 if TYPE_CHECKING:
     from lakehouse.operations.append import Append
-    from lakehouse.operations.clauses import Whens
+    from lakehouse.operations.clauses import Found, Whens
     from lakehouse.operations.erase import Erase
     from lakehouse.operations.replace import Replace
     from lakehouse.operations.row_change import RowChange
@@ -333,6 +334,12 @@ class Writes(Fits):
     def change_found(self, find: Callable[[int], pa.Table], columns: Sequence[str] | None) -> Commit:
         """Change or delete the rows that ``find`` names; it is asked again, at a newer base, where others conflict."""
         return self._repeated(lambda: self.begin_found_rows(find, columns))
+
+    def merge_found(
+        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+    ) -> Commit:
+        """Merge rows that ``find`` gives, each with its clause; it is asked again where others conflict."""
+        return self._repeated(lambda: self.begin_found_merge(find, clauses, is_repeatable=is_repeatable))
 
     def resolve(
         self,

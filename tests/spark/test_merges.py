@@ -11,6 +11,7 @@ import pytest
 import lakehouse
 from lakehouse.testing.merges import planned
 from tests.contract.test_merges import run_and_compare
+from tests.unit.sql.test_merge_rows import compared
 
 
 @pytest.fixture
@@ -25,3 +26,8 @@ def test_random_merges_come_to_what_a_loop_over_rows_comes_to(lake: Any, spark: 
         for seed in range(12)
     )
     assert min(outcomes[one] for one in ("changed", "nothing", "refused")) > 0, outcomes
+
+
+def test_statements_that_a_query_joins_come_to_what_a_loop_over_rows_comes_to(lake: Any) -> None:
+    outcomes = Counter(compared(lake, seed, "spark") for seed in range(4))
+    assert outcomes["changed"], outcomes

@@ -226,8 +226,6 @@ def test_equal_rows_are_told_apart_and_keep_their_ids(lake: lakehouse.Lake) -> N
         "UPDATE trips SET price = 1 FROM nowhere",
         "DELETE FROM trips USING clients WHERE nothing = name",
         "DELETE FROM trips USING clients, range(10000000) WHERE client = name",
-        "MERGE INTO trips USING clients ON client = name WHEN MATCHED THEN UPDATE SET id = (SELECT 1)",
-        "MERGE INTO trips USING clients ON client IN (SELECT name FROM clients) WHEN MATCHED THEN DELETE",
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(still_lake: lakehouse.Lake, text: str) -> None:
