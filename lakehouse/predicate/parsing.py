@@ -187,6 +187,10 @@ def parse_condition(where: str) -> exp.Expr:
         statements = DIALECT.parser().parse(tokens, where)
     except InvalidInput:
         raise
+    except RecursionError as error:
+        raise InvalidPredicate(
+            "the filter is nested too deeply; take parentheses away, or say it as a list (IN)", where=where[:200]
+        ) from error
     except PARSER_ERRORS as error:
         cause = str(error).split("\n")[0] or type(error).__name__
         raise InvalidPredicate("not a condition in SQL", where=where[:200], cause=cause) from error

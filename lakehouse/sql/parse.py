@@ -17,6 +17,7 @@ from lakehouse.sql.shorthand import spelled_out
 from lakehouse.sql.values import Values, bind_values, require_bound
 from lakehouse.sql.words import Show, read_show
 
+TOO_DEEP = "the statement is nested too deeply; take parentheses away, or name inner queries by WITH"
 _MAX_LENGTH = 1_000_000
 _MOST_STEPS = 1000
 _BEGINNINGS = (
@@ -213,6 +214,8 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
             near=repr(found.get("highlight") or ""),
             cause=found.get("description") or _first_line(error),
         ) from error
+    except RecursionError as error:
+        raise InvalidStatement(TOO_DEEP) from error
     except PARSER_ERRORS as error:
         raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
     if len(trees) != 1 or trees[0] is None:

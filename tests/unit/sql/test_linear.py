@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput
+from lakehouse.errors import InvalidInput, InvalidPredicate, InvalidStatement
 from lakehouse.sql.allowed import check_allowed
 from lakehouse.sql.names import resolve
 from lakehouse.sql.normal import normalized
@@ -84,6 +84,15 @@ def test_a_long_chain_of_queries_is_followed(still_lake: lakehouse.Lake) -> None
     assert still_lake.query(chain(200)).rows.column(0).to_pylist() == [3]
     with pytest.raises(InvalidInput, match="nested too deeply"):
         still_lake.query(chain(3000))
+
+
+@pytest.mark.parametrize("depth", [200, 1000, 20_000])
+def test_too_many_parentheses_are_refused_by_name(still_lake: lakehouse.Lake, depth: int) -> None:
+    nested = "(" * depth + "id = 1" + ")" * depth
+    with pytest.raises(InvalidStatement, match="nested too deeply; take parentheses away"):
+        still_lake.sql(f"SELECT id FROM trips WHERE {nested}", engine="duckdb")
+    with pytest.raises(InvalidPredicate, match=r"nested too deeply|too long"):
+        still_lake.table("trips").scan(where=nested)
 
 
 @pytest.mark.parametrize("call", ["CAST(", "ln(", "abs(CAST(", "NOT (", "(SELECT ", "CASE WHEN true THEN ", "-", "("])
