@@ -29,7 +29,6 @@ from lakehouse.errors import InternalError, InvalidInput, InvalidRows
 from lakehouse.schema import footer_texts
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
-from lakehouse.storage.files import make_folder
 from lakehouse.storage.footer import read_footers, write_buckets
 
 _ROW_GROUP_ROWS = 1 << 17
@@ -97,7 +96,7 @@ def write_segment(
     It is not durable yet. ``not_numbers`` are columns that may hold a NaN; no row is newer than ``last_us``.
     """
     schema = stored_schema(target)
-    make_folder(target.folder)
+    target.home.make_folder(target.folder)
     file = _File(target, name, schema, not_numbers, target.spec.codec_of(last_us, target.now_us))
     try:
         for table in tables:
@@ -262,7 +261,7 @@ class _Files:
 
     def _new(self, form: _Form) -> _File:
         if not self.names:
-            make_folder(self._target.folder)
+            self._target.home.make_folder(self._target.folder)
         name = f"{self._target.batch:05d}-{len(self.names):05d}.parquet"
         self.names.append(name)
         return _File(self._target, name, self._schema, form.not_numbers, form.codec)

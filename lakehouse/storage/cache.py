@@ -15,6 +15,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,8 +181,20 @@ class Cache:
 
     def keep(self, stored: str) -> None:
         """Take a file that an operation wrote and published as the copy."""
+        with self.keeping(stored):
+            pass
+
+    @contextmanager
+    def keeping(self, stored: str) -> Iterator[None]:
+        """Around what publishes a file that an operation wrote, which is the copy from then on.
+
+        The file is flushed meanwhile: a store's answer takes longer than the disk's.
+        """
         path = self.path(stored)
-        sync(path)
+        with ThreadPoolExecutor(1, "lakehouse-flush") as pool:
+            flushed = pool.submit(sync, path)
+            yield
+        flushed.result()
         path.chmod(_MODE)
         self.count(path.stat().st_size)
 

@@ -86,6 +86,10 @@ class Folder:
         """Itself: there are no uploads."""
         return self
 
+    def make_folder(self, folder: Path) -> None:
+        """Make it, each entry durable."""
+        make_folder(folder)
+
     def publish(self, files: Iterable[Path]) -> None:
         """Flush them. Raises `OSError`."""
         sync_files(files)

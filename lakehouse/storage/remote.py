@@ -92,6 +92,10 @@ class Remote:
         made.__dict__["cache"] = self.cache
         return made
 
+    def make_folder(self, folder: Path) -> None:
+        """Make it: a power cut may take it, since what lies in it is in the store, or unfinished."""
+        folder.mkdir(parents=True, exist_ok=True)
+
     def publish(self, files: Iterable[Path]) -> None:
         """Put them, many at a time; they stay as copies."""
         small: list[str] = []
@@ -107,8 +111,8 @@ class Remote:
 
     def _put(self, stored: str) -> None:
         self.cache.glance([stored])  # who wrote it reads it back
-        self.objects.put(stored, self.cache.path(stored), self.notes if operation_of(stored) else None)
-        self.cache.keep(stored)
+        with self.cache.keeping(stored):
+            self.objects.put(stored, self.cache.path(stored), self.notes if operation_of(stored) else None)
 
     def fetch(
         self, files: Sequence[Committed], columns: Collection[str] | None = None, holder: object = None

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.storage.checksums import check_bytes, checksum_of, read_content
-from lakehouse.storage.files import make_folder
 from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 
@@ -21,7 +20,7 @@ class _Set(NamedTuple):
 def write_set(warehouse: Warehouse, stored: str, content: bytes) -> Checksum:
     """Write a set at a stored path, durably, and return its checksum. Raises `OSError`."""
     path = warehouse.root / stored
-    make_folder(path.parent)
+    warehouse.make_folder(path.parent)
     path.write_bytes(content)
     warehouse.publish([path])
     return checksum_of(content)

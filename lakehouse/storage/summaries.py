@@ -18,7 +18,6 @@ from lakehouse.core.spec import FIELD_ID, TableSpec
 from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_of, field_id
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import checksum_of, opened
-from lakehouse.storage.files import make_folder
 from lakehouse.storage.footer import DAMAGE, primitive_columns
 from lakehouse.storage.verify import verified
 from lakehouse.storage.warehouse import Warehouse
@@ -104,7 +103,7 @@ class Summarizing:
                 continue
             name = f"{segment.id}-{column}{attempt}.{self.kind.value}"
             path = self.warehouse.root / self.folder / name
-            make_folder(path.parent)
+            self.warehouse.make_folder(path.parent)
             path.write_bytes(content)
             yield Summary(
                 segment.id, column, path=f"{self.folder}/{name}", bytes=len(content), checksum=checksum_of(content)

@@ -88,6 +88,9 @@ class Warehouse(Protocol):
         The copy that another process unpickles notes them in the store.
         """
 
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder below the root, and those that it lies in, for files that `publish` makes durable."""
+
     def publish(self, files: Iterable[Path]) -> None:
         """Make files below the root durable, for all to see. Raises `StorageUnavailable`, `OSError`."""
 

@@ -22,7 +22,6 @@ from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import REPORT, TaskWriter
 from lakehouse.engine.write import stored_schema, write_tables
 from lakehouse.errors import InvalidRows
-from lakehouse.storage.files import make_folder
 from lakehouse.storage.work import delete_others
 
 _SETTINGS = {
@@ -58,7 +57,7 @@ def write_frame(frame: DataFrame, target: WriteTarget) -> list[Written]:
         raise InvalidRows("a streaming frame cannot be written at once; use writeStream")
     rows = conformed(frame, stored_schema(target), Fills(target.spec.defaults_for_new, target.is_lenient))
     folder = target.folder / f"{target.batch:05d}"
-    make_folder(folder)
+    target.home.make_folder(folder)
     part = replace(target, folder=folder, batch=0, warehouse=target.home)
     with held(frame.sparkSession, _SETTINGS), explaining_jobs():
         held_here = _held_here(rows)

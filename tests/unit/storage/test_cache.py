@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,37 @@ def test_what_an_operation_writes_is_no_copy_until_it_is_published(tmp_path: Pat
     assert names(cache) == {"t/w"}
     cache.keep("t/w")
     assert names(cache) == set()
+
+
+def test_a_file_is_flushed_while_it_is_published_and_a_copy_once_both_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed = threading.Event()
+    monkeypatch.setattr("lakehouse.storage.cache.sync", lambda _: flushed.set())
+    cache = Cache(tmp_path)
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "w").write_bytes(b"rows")
+    with pytest.raises(StorageUnavailable), cache.keeping("t/w"):
+        raise StorageUnavailable("the store does not answer")
+    assert not cache.has("t/w")
+    flushed.clear()
+    with cache.keeping("t/w"):
+        assert flushed.wait(60)
+        assert not cache.has("t/w")
+    assert cache.has("t/w")
+
+
+def test_a_file_that_the_disk_does_not_take_is_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr("lakehouse.storage.cache.sync", refuse)
+    cache = Cache(tmp_path)
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "w").write_bytes(b"rows")
+    with pytest.raises(OSError, match="broken"), cache.keeping("t/w"):
+        pass
+    assert not cache.has("t/w")
 
 
 def test_a_copy_has_its_length_and_is_a_plain_file(tmp_path: Path) -> None:
