@@ -183,6 +183,10 @@ def test_merge_takes_queries_versions_and_stars(lake: lakehouse.Lake) -> None:
         "MERGE INTO trips USING trips AS s ON id = s.id WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING range(10000000) AS s ON true WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING (SELECT reflect('a', 'b') AS x) AS s ON true WHEN MATCHED THEN DELETE",
+        "MERGE INTO trips AS t USING trips AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = std()",
+        "UPDATE trips SET price = std() OVER (ORDER BY id)",
+        "UPDATE trips SET price = isnull(price, 1)",
+        "DELETE FROM trips WHERE now(1) > at",
     ],
 )
 def test_changes_that_cannot_be_are_refused(still_lake: lakehouse.Lake, text: str) -> None:
