@@ -302,7 +302,7 @@ class Begins:
 
     @as_altered
     def begin_found_merge(
-        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+        self, find: Callable[[int], AbstractContextManager[Rows]], clauses: Sequence[Found], *, is_repeatable: bool
     ) -> FoundMerge:
         """Begin a merge whose rows ``find`` gives at the base, each with its clause: `run`, then `commit`.
 

@@ -288,7 +288,7 @@ class TransactionTable:
         return self._run(self._table.begin_found_rows(find, columns))
 
     def merge_found(
-        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+        self, find: Callable[[int], AbstractContextManager[Rows]], clauses: Sequence[Found], *, is_repeatable: bool
     ) -> Merge:
         """Merge rows that ``find`` gives, each with its clause; must come before other writes to the table."""
         return self._run(self._table.begin_found_merge(find, clauses, is_repeatable=is_repeatable))

@@ -336,7 +336,7 @@ class Writes(Fits):
         return self._repeated(lambda: self.begin_found_rows(find, columns))
 
     def merge_found(
-        self, find: Callable[[int], AbstractContextManager[Any]], clauses: Sequence[Found], *, is_repeatable: bool
+        self, find: Callable[[int], AbstractContextManager[Rows]], clauses: Sequence[Found], *, is_repeatable: bool
     ) -> Commit:
         """Merge rows that ``find`` gives, each with its clause; it is asked again where others conflict."""
         return self._repeated(lambda: self.begin_found_merge(find, clauses, is_repeatable=is_repeatable))
