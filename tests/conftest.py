@@ -19,13 +19,6 @@ from lakehouse.testing.postgres import PostgresMissing, PostgresServer
 CATALOGS = ("sqlite", "postgresql")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that need Spark on one worker: a second JVM costs more than it saves."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server of this worker's own."""

@@ -13,7 +13,7 @@ import links
 from lakehouse.core import Interval
 from lakehouse.core.commit import Commit
 from lakehouse.core.diff import EntryDiff
-from lakehouse.core.drawn import gaps
+from lakehouse.core.drawn import gaps, said_of_others
 from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import from_us
 from lakehouse.core.operation import Kind
@@ -62,11 +62,11 @@ def list_versions(
 def explain_gaps(lake: Any, numbers: Sequence[int], *, of_table: bool) -> list[str]:
     """What became of numbers between listed versions, a sentence each, newest first. Cost: one small read."""
     missing = gaps(numbers)
-    drawn = lake.catalog.drawn(missing) if missing else []
+    drawn = lake.catalog.drawn(missing)
     said = [f"{one}." for one in sorted(drawn, key=lambda one: one.number, reverse=True)]
-    if len(missing) > len({one.number for one in drawn}):
-        others = "are versions of other tables, or " if of_table else ""
-        said.append(f"{'Other' if drawn else 'The'} numbers {others}were drawn by operations long ended.")
+    others = said_of_others(missing, drawn, of_table=of_table)
+    if others is not None:
+        said.append(f"{'Other' if drawn else 'The'} numbers {others}.")
     return said
 
 

@@ -384,7 +384,7 @@ class CatalogReader:
 
     def drawn(self, numbers: Collection[int]) -> list[DrawnNumber]:
         """What became of numbers that are no versions, as far as operations' traces are kept."""
-        return self._read(read_drawn, numbers)
+        return self._read(read_drawn, numbers) if numbers else []
 
     def origins(self, spec: TableSpec, ids: Iterable[int]) -> dict[int, Origin]:
         """The versions that added and dropped some segments and tombstones, by id. Cost: one look-up each."""

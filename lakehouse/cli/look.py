@@ -22,7 +22,7 @@ from lakehouse.cli.options import (
 from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
-from lakehouse.core.drawn import gaps
+from lakehouse.core.drawn import gaps, said_of_others
 from lakehouse.core.erased import receipt_text
 from lakehouse.core.interval import Interval
 
@@ -99,7 +99,7 @@ def log(
     with open_existing(catalog, warehouse) as lake:
         commits = lake.log(limit) if table is None else lake.table(table).log(limit, definitions=True)
         missing = gaps(one.version for one in commits)
-        drawn = lake.catalog.drawn(missing) if missing else []
+        drawn = lake.catalog.drawn(missing)
         tags: dict[int, list[str]] = {}
         for name, version in lake.tags().items():
             tags.setdefault(version, []).append(name)
@@ -112,9 +112,9 @@ def log(
     )
     for one in drawn:
         print_line(str(one))
-    if len(missing) > len({one.number for one in drawn}):
-        of_others = "are versions of other tables, or " if table is not None else ""
-        print_line(f"other numbers between them {of_others}were drawn by operations long ended; no version is lost")
+    others = said_of_others(missing, drawn, of_table=table is not None)
+    if others is not None:
+        print_line(f"other numbers between them {others}; no version is lost")
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -40,3 +40,14 @@ def gaps(versions: Iterable[int]) -> list[int]:
     for low, high in pairwise(sorted(versions)):
         found += range(max(low + 1, high - _MOST), high)
     return found[-_MOST:]
+
+
+def said_of_others(missing: Sequence[int], drawn: Iterable[DrawnNumber], *, of_table: bool) -> str | None:
+    """What is to be said of numbers whose drawer is not known; None if all are. ``of_table``: one table is listed.
+
+    >>> said_of_others([4, 6], [DrawnNumber(4, "append", "flights", "aborted")], of_table=False)
+    'were drawn by operations long ended'
+    """
+    if len(missing) <= len({one.number for one in drawn}):
+        return None
+    return ("are versions of other tables, or " if of_table else "") + "were drawn by operations long ended"

@@ -206,8 +206,7 @@ def row_clauses(spec: TableSpec, source: pa.Table, columns: Sequence[str] | None
     The source tells each row's time too, if the table has one, as `ROW_TIME`, by which files are left out.
     """
     target, given = (f"`{SIDES[side]}`.`{ROW_ID}`" for side in ("target", "source"))
-    spark = f"({target} = {given})"
-    on = ParsedPredicate("TRUE", And(()), (), spark, spark.replace("`", '"'))
+    on = _made(f"({target} = {given})")
     values = None if columns is None else {name: f"source.`{name}`" for name in columns}
     both = {"target": spec.schema, "source": source.schema}
     equal = tuple((name, ROW_TIME) for name in spec.times)
@@ -236,15 +235,18 @@ def found_clauses(spec: TableSpec, source: Any, clauses: Sequence[Found], *, is_
 
 
 def _found_clause(clause: Found) -> Clause:
-    number = _given(CLAUSE)
-    text = f"({number} = {clause.number})"
-    condition = ParsedPredicate("TRUE", And(()), (), text, text.replace("`", '"'))
+    condition = _made(f"({_given(CLAUSE)} = {clause.number})")
     if clause.values is None:
         return Clause(condition, None)
     given = {name: "NULL" if held is None else _given(held) for name, held in clause.values.items()}
     return Clause(
         condition, {name: ParsedExpression(text, (), text, text.replace("`", '"')) for name, text in given.items()}
     )
+
+
+def _made(spark: str) -> ParsedPredicate:
+    """A condition of our own making on names that both engines take, which bounds nothing."""
+    return ParsedPredicate("TRUE", And(()), (), spark, spark.replace("`", '"'))
 
 
 def _given(column: str) -> str:

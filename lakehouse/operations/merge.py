@@ -254,7 +254,7 @@ class FoundMerge(Merge):
 
     @property
     def _looked(self) -> ParsedPredicate:
-        """Rows that are inserted, or that no row of the source matches, depend on every row of the table."""
+        """What is inserted depends on every row of the table, what is changed on the rows that are changed."""
         return _for_pruning(And(())) if self._clauses.not_matched else self._reach
 
     @cached_property

@@ -16,7 +16,7 @@ from sqlglot.dialects.spark import Spark
 from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
-from lakehouse.sql.arguments import check_arguments, is_apart
+from lakehouse.sql.arguments import check_arguments, check_count, is_apart
 from lakehouse.sql.byname import is_all
 from lakehouse.sql.functions import FUNCTIONS, NAMED, NAMES, SPARK_ONLY, SPARK_ONLY_NAMED
 from lakehouse.sql.generators import check_generator, check_lateral
@@ -178,7 +178,7 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     kind = type(node)
     if isinstance(node, exp.Anonymous) and str(node.this).lower() in NAMED:
         parts: tuple[str, ...] = ("this", "expressions")
-        _check_count(str(node.this).lower(), len(node.expressions))
+        check_count(node)
     elif isinstance(node.parent, exp.Table) and is_range(node.parent) and node.arg_key == "this":
         parts = ("this", "expressions")
         bounds_of(node.parent)
@@ -194,12 +194,6 @@ def _check_node(node: exp.Expr, engine: str) -> None:
     _check_words(node)
     _check_place(node)
     check_arguments(node)
-
-
-def _check_count(name: str, found: int) -> None:
-    least, most = NAMED[name]
-    if not least <= found <= most:
-        raise InvalidStatement("wrong number of arguments", function=name, expected=most, found=found)
 
 
 def check_parts(node: exp.Expr, parts: Sequence[str]) -> None:

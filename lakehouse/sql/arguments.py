@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
+from lakehouse.sql.functions import NAMED
 from lakehouse.sql.lists import MOST_IN_SEQUENCE, WITH_LAMBDA, check_callee, check_lambda, series_of
 from lakehouse.sql.literals import whole_number
 from lakehouse.sql.patterns import Pattern, read_pattern, read_replacement
@@ -18,6 +19,14 @@ _KEY = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST_PADDED = 10_000
 _MOST_REPEATED = 1_000
 _REPEATED = "array_repeat"
+
+
+def check_count(node: exp.Anonymous) -> None:
+    """Raise `InvalidStatement` for a call of a function in `NAMED` with more or fewer arguments than it takes."""
+    name, found = str(node.this).lower(), len(node.expressions)
+    least, most = NAMED[name]
+    if not least <= found <= most:
+        raise InvalidStatement("wrong number of arguments", function=name, expected=most, found=found)
 
 
 def check_arguments(node: exp.Expr) -> None:

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidPredicate, InvalidStatement, UnknownColumn
-from lakehouse.operations.clauses import ROW_TIME, Whens, read_clauses, read_source
+from lakehouse.operations.clauses import Whens, read_clauses, read_source
 from lakehouse.operations.merge import require_unique
 from lakehouse.predicate import parse, parse_expression
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
+from lakehouse.sql.found import is_over_rows, naming_items, refuse_row_ids
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, Written, clauses, written_clauses
 from lakehouse.sql.merge_rows import finder, joined_rows
 from lakehouse.sql.query import bind
 from lakehouse.sql.sources import side
 from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with, writer
+from lakehouse.sql.tree import named
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -86,21 +87,14 @@ def _finder(
     session: Session, tree: exp.Expr, target: Table, values: Mapping[str, exp.Expr]
 ) -> Callable[[int], pa.Table]:
     """What finds the rows of a statement that looks at others, in process: all its tables are read at one version."""
-    if any(one.name.casefold() == ROW_ID for one in tree.find_all(exp.Identifier)):
-        raise UnknownColumn("no such column", column=ROW_ID)
+    refuse_row_ids(tree)
     node = tree.this.copy()
-    own = exp.to_identifier(node.alias_or_name, quoted=True)
-    items: list[exp.Expr] = [
-        exp.column(ROW_ID, table=own, quoted=True),
-    ]
-    for name in target.spec.times:
-        time = exp.column(name, table=own.copy(), quoted=True)
-        items.append(exp.Alias(this=time, alias=exp.to_identifier(ROW_TIME, quoted=True)))
+    items = naming_items(target, node.alias_or_name)
     for name, value in values.items():
         held = typed_cell(value.copy(), target.schema.field(name).type)
-        if any(one.find_ancestor(exp.Query) is None for one in held.find_all(exp.AggFunc, exp.Window)):
+        if is_over_rows(held):
             raise InvalidStatement("a column is set by its row; calculate over rows in a sub-query", column=name)
-        items.append(exp.Alias(this=held, alias=exp.to_identifier(name, quoted=True)))
+        items.append(named(held, name))
     where = tree.args.get("where")
     query = exp.Select(expressions=items, from_=exp.From(this=node), where=None if where is None else where.copy())
     joins = _joins(tree)

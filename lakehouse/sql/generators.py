@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
+from lakehouse.sql.tree import named
 
 Generator = exp.Explode | exp.Inline
 HIDDEN = "lake_generated_"
@@ -103,8 +104,7 @@ def from_select_list(select: exp.Select, number: int) -> None:
         )
         name_columns(view, number)
         columns = [
-            exp.Alias(this=exp.column(one.name, table=called, quoted=True), alias=exp.to_identifier(name, quoted=True))
-            for one, name in zip(inner, names, strict=True)
+            named(exp.column(one.name, table=called, quoted=True), name) for one, name in zip(inner, names, strict=True)
         ]
         select.set("expressions", [*select.expressions[:place], *columns, *select.expressions[place + 1 :]])
         select.append("laterals", view)
@@ -131,10 +131,7 @@ def as_query(node: exp.Expr) -> exp.Expr | None:
     is_outer = isinstance(made, exp.ExplodeOuter)
     has_nothing = is_outer and not node.args.get("view")
     lists = _or_nothing(made, len(names)) if has_nothing else _lists(made, made.this, len(names))
-    items = [
-        exp.Alias(this=_call("unnest", one), alias=exp.to_identifier(name, quoted=True))
-        for one, name in zip(lists, names, strict=True)
-    ]
+    items = [named(_call("unnest", one), name) for one, name in zip(lists, names, strict=True)]
     alias = exp.TableAlias(this=node.args["alias"].this.copy())
     query = exp.Subquery(this=exp.Select(expressions=items))
     if isinstance(node, exp.Lateral):

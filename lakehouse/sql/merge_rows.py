@@ -11,15 +11,16 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidStatement, UnknownColumn
-from lakehouse.operations.clauses import CLAUSE, ROW_TIME, Found
+from lakehouse.operations.clauses import CLAUSE, Found
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
+from lakehouse.sql.found import is_over_rows, naming_items, refuse_row_ids
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, Written
 from lakehouse.sql.query import bind
 from lakehouse.sql.system import SCHEMA
 from lakehouse.sql.target import under_with
-from lakehouse.sql.tree import copied, nodes_of
+from lakehouse.sql.tree import copied, found_in, named
 
 if TYPE_CHECKING:
     from lakehouse.table.table import Table
@@ -58,14 +59,12 @@ def finder(
 
 def joined_rows(tree: exp.Merge, target: Table, sides: Sides, written: Sequence[Written]) -> Joined:
     """Join the source to the table by ON. Raises `InvalidStatement` for what no query can say."""
-    if any(isinstance(one, exp.Identifier) and one.name.casefold() == ROW_ID for one in nodes_of(tree)):
-        raise UnknownColumn("no such column", column=ROW_ID)
-    if any(isinstance(one, exp.Query) for one in nodes_of(tree.args["on"])):
+    refuse_row_ids(tree)
+    if found_in(tree.args["on"], exp.Query):
         raise InvalidStatement("ON of a MERGE takes no sub-query; put it into the query after USING")
     names = _Names(tree.this.alias_or_name, tree.args["using"].alias_or_name or "_lake_rows")
     meets = [_meets(one, names) for one in written]
-    items = [_alias(_column(names.target, ROW_ID), ROW_ID), _alias(_numbered(meets), CLAUSE)]
-    items += [_alias(_column(names.target, name), ROW_TIME) for name in target.spec.times]
+    items = [*naming_items(target, names.target), named(_numbered(meets), CLAUSE)]
     found = []
     for number, one in enumerate(written):
         before = [meets[place] for place in range(number) if written[place].kind == one.kind]
@@ -74,7 +73,7 @@ def joined_rows(tree: exp.Merge, target: Table, sides: Sides, written: Sequence[
             is_null = isinstance(value, exp.Null)  # which has a type of the engine's choice
             held[name] = None if is_null else f"_v{len(items)}"
             if not is_null:
-                items.append(_alias(_guarded(value, meets[number], before), f"_v{len(items)}"))
+                items.append(named(_guarded(value, meets[number], before), f"_v{len(items)}"))
         found.append(Found(number, one.kind == "not matched", None if one.values is None else held))
     joined = _joined(tree, items, _resolved(tree.args["on"], sides, names), names, {one.kind for one in written})
     matched = [(one.condition, one.values) for one in written if one.kind == "matched"]
@@ -118,7 +117,7 @@ def _kind(kinds: set[str]) -> dict[str, str]:
 
 def _given_rows(using: exp.Expr, alias: str) -> exp.Expr:
     """The rows after USING, each with a mark that it is one."""
-    marked = exp.Select(expressions=[exp.Star(), _alias(exp.true(), _GIVEN)], from_=exp.From(this=using.copy()))
+    marked = exp.Select(expressions=[exp.Star(), named(exp.true(), _GIVEN)], from_=exp.From(this=using.copy()))
     return exp.Subquery(this=marked, alias=_table_alias(alias))
 
 
@@ -168,7 +167,7 @@ def _values(one: Written, target: Table, names: _Names) -> dict[str, exp.Expr]:
 def _of_row(node: exp.Expr, sides: Sides, names: _Names) -> exp.Expr:
     """An expression that is calculated row by row. Raises `InvalidStatement` for one over several rows."""
     found = _resolved(node, sides, names)
-    if any(one.find_ancestor(exp.Query) is None for one in found.find_all(exp.AggFunc, exp.Window)):
+    if is_over_rows(found):
         raise InvalidStatement("a MERGE looks at row by row; calculate over rows in the query after USING")
     return found
 
@@ -213,10 +212,6 @@ def _resolve(column: exp.Column, sides: Sides, names: _Names) -> None:
 
 def _column(table: str | None, name: str) -> exp.Column:
     return exp.column(name, table=None if table is None else exp.to_identifier(table, quoted=True), quoted=True)
-
-
-def _alias(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
 
 
 def _table_alias(name: str) -> exp.TableAlias:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement
+from lakehouse.sql.arguments import check_count
 from lakehouse.sql.generators import from_select_list, name_columns
 from lakehouse.sql.ranges import is_range, name_range
 from lakehouse.sql.tree import nodes_of, put
@@ -48,13 +48,8 @@ def _negated(like: exp.Expr) -> None:
 
 
 def _called(node: exp.Anonymous) -> exp.Expr:
-    name = str(node.this).lower()
-    expected = 0 if name == "now" else 1
-    if len(node.expressions) != expected:
-        raise InvalidStatement(
-            "wrong number of arguments", function=name, expected=expected, found=len(node.expressions)
-        )
-    return _NAMED[name](*node.expressions)
+    check_count(node)
+    return _NAMED[str(node.this).lower()](*node.expressions)
 
 
 def _is_null(value: exp.Expr) -> exp.Expr:

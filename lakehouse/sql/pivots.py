@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
+from lakehouse.sql.tree import named
 
 MOST_COLUMNS = 1_000
 """How many columns a PIVOT may make, and an UNPIVOT may take."""
@@ -133,7 +134,7 @@ def _sums_by_value(pivot: exp.Pivot, alias: str, names: Sequence[str]) -> exp.Se
             name = entry.alias if isinstance(entry, exp.PivotAlias) else str(_name_of_value(entry))
             name += f"_{whole.alias}" if len(pivot.expressions) > 1 else ""
             value = _summed(whole.unalias(), test, may_be_empty=has_lists)
-            items.append(exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True)))
+            items.append(named(value, name))
     return exp.Select(expressions=items, group=exp.Group(expressions=kept) if kept else None)
 
 
@@ -185,10 +186,10 @@ def _rows(pivot: exp.Pivot, alias: str, names: Sequence[str]) -> exp.Select:
     items: list[exp.Expr] = [
         exp.column(name, table=alias or None, quoted=True) for name in names if name.casefold() not in used
     ]
-    items.append(_called(exp.column(_NAME, table=_UNPIVOTED, quoted=True), field.this.name))
+    items.append(named(exp.column(_NAME, table=_UNPIVOTED, quoted=True), field.this.name))
     values = [_chosen([columns[turn] for columns in entries]) for turn in range(len(entries[0]))]
     items += [
-        _called(value, one.name) for value, one in zip(values, _members(pivot.expressions[0]), strict=True)
+        named(value, one.name) for value, one in zip(values, _members(pivot.expressions[0]), strict=True)
     ]  # fmt: skip
     query = exp.Select(expressions=items, joins=[exp.Join(this=listed, kind="CROSS")])
     if not pivot.args.get("include_nulls"):
@@ -207,10 +208,6 @@ def _chosen(columns: Sequence[exp.Expr]) -> exp.Case:
     place = exp.column(_PLACE, table=_UNPIVOTED, quoted=True)
     ifs = [exp.If(this=exp.Literal.number(turn), true=one.copy()) for turn, one in enumerate(columns)]
     return exp.Case(this=place, ifs=ifs)
-
-
-def _called(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
 
 
 def _column_of(column: exp.Expr, alias: str) -> str:

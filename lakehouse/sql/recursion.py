@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidStatement
+from lakehouse.sql.tree import named
 
 COUNTER = "lake_steps_taken"
 STEPS = "steps"
@@ -59,7 +60,7 @@ def counted(query: exp.CTE, names: Sequence[str]) -> list[exp.CTE]:
     inner = f"{query.alias}_{STEPS}"
     listed = [exp.to_identifier(name, quoted=True) for name in names]
     begun = exp.Select(
-        expressions=[exp.Star(), _called(exp.Literal.number(0))],
+        expressions=[exp.Star(), named(exp.Literal.number(0), COUNTER)],
         from_=exp.From(
             this=exp.Subquery(
                 this=anchor.copy(),
@@ -77,7 +78,7 @@ def counted(query: exp.CTE, names: Sequence[str]) -> list[exp.CTE]:
     more = exp.Add(this=taken, expression=exp.Literal.number(1))
     within = exp.LT(this=taken.copy(), expression=exp.Literal.number(MOST_STEPS))
     failed = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string(TOO_MANY)])
-    step.append("expressions", _called(exp.Case(ifs=[exp.If(this=within, true=more)], default=failed)))
+    step.append("expressions", named(exp.Case(ifs=[exp.If(this=within, true=more)], default=failed), COUNTER))
     steps = exp.CTE(
         this=exp.Union(this=begun, expression=step.copy(), distinct=False),
         alias=exp.TableAlias(
@@ -96,7 +97,3 @@ def counted(query: exp.CTE, names: Sequence[str]) -> list[exp.CTE]:
         ),
     )  # fmt: skip
     return [steps, exp.CTE(this=whole, alias=exp.TableAlias(this=query.args["alias"].this.copy()))]
-
-
-def _called(value: exp.Expr) -> exp.Alias:
-    return exp.Alias(this=value, alias=exp.to_identifier(COUNTER, quoted=True))

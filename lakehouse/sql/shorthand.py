@@ -16,7 +16,7 @@ from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
 from lakehouse.sql.literals import whole_number
 from lakehouse.sql.system import CATALOG, SCHEMA
-from lakehouse.sql.tree import nodes_of, put
+from lakehouse.sql.tree import named, nodes_of, put
 
 _GROUPS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.Paren)
 _NAMES: dict[type[exp.Expr], str] = {
@@ -249,5 +249,5 @@ def _name(node: exp.Expr) -> None:
     value = CATALOG if isinstance(node, exp.CurrentCatalog) else SCHEMA
     literal: exp.Expr = exp.Literal.string(value)
     if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
-        literal = exp.Alias(this=literal, alias=exp.to_identifier(_NAMES[type(node)], quoted=True))
+        literal = named(literal, _NAMES[type(node)])
     put(node, literal)

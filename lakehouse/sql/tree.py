@@ -73,6 +73,15 @@ def found_in(tree: exp.Expr, *kinds: type[Node]) -> list[Node]:
     return [node for node in nodes_of(tree) if isinstance(node, kinds)]
 
 
+def named(value: exp.Expr, name: str) -> exp.Alias:
+    """A value under a quoted name.
+
+    >>> named(exp.column("a"), "b").sql()
+    'a AS "b"'
+    """
+    return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
+
+
 def put(old: exp.Expr, new: Node) -> Node:
     """Put one node in another's place; a root has none.
 

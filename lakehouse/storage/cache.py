@@ -181,8 +181,8 @@ class Cache:
 
     def keep(self, stored: str) -> None:
         """Take a file that an operation wrote and published as the copy."""
-        with self.keeping(stored):
-            pass
+        sync(self.path(stored))
+        self._take(stored)
 
     @contextmanager
     def keeping(self, stored: str) -> Iterator[None]:
@@ -190,11 +190,15 @@ class Cache:
 
         The file is flushed meanwhile: a store's answer takes longer than the disk's.
         """
-        path = self.path(stored)
         with ThreadPoolExecutor(1, "lakehouse-flush") as pool:
-            flushed = pool.submit(sync, path)
+            flushed = pool.submit(sync, self.path(stored))
             yield
         flushed.result()
+        self._take(stored)
+
+    def _take(self, stored: str) -> None:
+        """Let a file that is flushed be the copy."""
+        path = self.path(stored)
         path.chmod(_MODE)
         self.count(path.stat().st_size)
 
