@@ -24,7 +24,7 @@ from lakehouse.engine.spark import SparkEngine, to_spark_type
 from lakehouse.engine.spark.settings import held
 from lakehouse.engine.task import TaskWriter
 from lakehouse.errors import InternalError, InvalidInput
-from lakehouse.storage.files import make_folder
+from lakehouse.storage.files import Folder
 from tests.unit.engine.harness import Store, comparable, spec_of
 from tests.unit.engine.test_duckdb import SCHEMA, UTC, events
 
@@ -155,13 +155,13 @@ def test_a_failed_fsync_is_an_error_of_the_task(in_task: Any, monkeypatch: pytes
 def test_an_error_of_the_disk_in_a_task_fails_the_write_as_itself(
     store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine = make_folder
+    genuine = Folder.make_folder
 
-    def blocked(folder: Path) -> None:
-        genuine(folder.parent)
+    def blocked(home: Folder, folder: Path) -> None:
+        genuine(home, folder.parent)
         folder.write_bytes(b"no folder")
 
-    monkeypatch.setattr("lakehouse.engine.spark.write.make_folder", blocked)
+    monkeypatch.setattr(Folder, "make_folder", blocked)
     with pytest.raises(OSError, match="00000"):
         store.write(engine, frame(events(100)), spec_of(SCHEMA))
 
@@ -179,13 +179,13 @@ def test_a_file_with_fewer_rows_than_were_given_is_an_error_of_the_task(
 def test_files_of_attempts_that_lost_are_deleted(
     store: Store, engine: SparkEngine, frame: Framed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine = make_folder
+    genuine = Folder.make_folder
 
-    def left_behind(folder: Path) -> None:
-        genuine(folder)
+    def left_behind(home: Folder, folder: Path) -> None:
+        genuine(home, folder)
         (folder / "99999-00000.parquet").write_bytes(b"PAR1")
 
-    monkeypatch.setattr("lakehouse.engine.spark.write.make_folder", left_behind)
+    monkeypatch.setattr(Folder, "make_folder", left_behind)
     segments = store.write(engine, frame(events(100)), spec_of(SCHEMA))
     on_disk = {str(path.relative_to(store.warehouse)) for path in store.warehouse.rglob("*") if path.is_file()}
     assert on_disk == {segment.path for segment in segments}
