@@ -19,7 +19,7 @@ from lakehouse.sql.byname import spell_natural, spell_order, spell_union
 from lakehouse.sql.generators import is_hidden
 from lakehouse.sql.pivots import pivoted
 from lakehouse.sql.ranges import is_range
-from lakehouse.sql.recursion import counted, is_recursive, parts_of
+from lakehouse.sql.recursion import CORRELATED, counted, is_recursive, parts_of
 from lakehouse.sql.samples import sampled
 from lakehouse.sql.sources import kind
 
@@ -94,6 +94,8 @@ class Columns:
         """Items of a FROM that are looked up already, by node: what a PIVOT stands over is not gone through again."""
         self._steps: set[int] = set()
         """SELECTs whose stars are written out, because an item has a column that they do not give."""
+        self._within: list[tuple[exp.CTE, int]] = []
+        """Queries of WITH that are being looked up, with the number of scopes around each."""
 
     def of(self, query: exp.Expr, outer: _Scopes = ()) -> tuple[Output, ...]:
         """The columns that a query gives. Raises `InvalidInput` for a name that means no column, or more than one.
@@ -117,7 +119,15 @@ class Columns:
         return found
 
     def _with(self, query: exp.CTE, with_: exp.With, outer: _Scopes) -> list[exp.CTE]:
-        """A query of WITH, as one or two."""
+        """A query of WITH, as one or two, marked if a column in it is one of the scopes around it."""
+        self._within.append((query, len(outer)))
+        made = self._made(query, with_, outer)
+        self._within.pop()
+        for one in made:
+            one.meta[CORRELATED] = query.meta_get(CORRELATED)
+        return made
+
+    def _made(self, query: exp.CTE, with_: exp.With, outer: _Scopes) -> list[exp.CTE]:
         if not with_.args.get("recursive") or not is_recursive(query):
             self._queries[query.alias] = _renamed(query.args["alias"], self.of(query.this, outer))
             return [query]
@@ -324,6 +334,7 @@ class Columns:
             found = scope.found(parts)
             if found:
                 _check_one(found, shown(column))
+                self._mark_correlated(len(scopes) - depth)
                 if not self._is_duckdb and sum(one.is_query for one in scopes[:depth]) > 1:
                     raise InvalidStatement(
                         "Spark takes a column of the query around a sub-query, and none of a query further out; "
@@ -350,6 +361,12 @@ class Columns:
             clause=clause.rstrip("_").upper(),
             columns=listed,
         )
+
+    def _mark_correlated(self, place: int) -> None:
+        """Mark the queries of WITH around which a scope stands, the outermost being 1."""
+        for query, count in self._within:
+            if place <= count:
+                query.meta[CORRELATED] = True
 
     def _write_prefix(self, column: exp.Column, alias: str) -> None:
         if alias:

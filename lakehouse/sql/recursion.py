@@ -6,17 +6,21 @@ column that the statement cannot see.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidStatement
-from lakehouse.sql.tree import named
+from lakehouse.sql.tree import found_in, named
 
 COUNTER = "lake_steps_taken"
 STEPS = "steps"
 """Mark of the query in Spark's text, which says its own limit there."""
+CORRELATED = "lake_correlated"
+"""Mark of a query of WITH that has a column of a query around it."""
+_RECURSION = "lake_recursion"
+"""Mark of what a recursion gives, beside its steps."""
 _NOT_IN_STEP = ("with_", "group", "having", "qualify", "distinct", "windows", "order", "limit", "offset")
 
 
@@ -96,4 +100,63 @@ def counted(query: exp.CTE, names: Sequence[str]) -> list[exp.CTE]:
             )
         ),
     )  # fmt: skip
-    return [steps, exp.CTE(this=whole, alias=exp.TableAlias(this=query.args["alias"].this.copy()))]
+    plain = exp.CTE(this=whole, alias=exp.TableAlias(this=query.args["alias"].this.copy()))
+    plain.meta[_RECURSION] = True
+    return [steps, plain]
+
+
+def put_first(tree: exp.Expr) -> None:
+    """Move recursions, with what they read, to the WITH at the beginning of a resolved query, whose names are unique.
+
+    DuckDB 2.0.0 loses rows where several of them stand in one condition of a LATERAL query (its optimizer
+    `projection_pullup`), and none where they are only named there. A query of WITH gives the same rows at either place
+    unless it has a column of a query around it: such recursions stay where they are.
+    """
+    withs = [one for one in found_in(tree, exp.With) if one.parent is not tree]
+    inner = {one.alias: one for with_ in withs for one in with_.expressions}
+    moved: dict[str, exp.CTE] = {}
+    for one in inner.values():
+        needed = _needed(one, inner) if one.meta_get(_RECURSION) else {}
+        if not any(other.meta_get(CORRELATED) for other in needed.values()):
+            moved |= needed
+    if not moved:
+        return
+    for one in moved.values():
+        one.pop()
+    for with_ in withs:
+        if not with_.expressions:
+            with_.pop()
+    first = tree.args.get("with_")
+    made: list[exp.Expr] = []
+    for query in first.expressions if first is not None else ():
+        _move_read(query, moved, made)
+        made.append(query)
+    while moved:
+        _move(next(iter(moved)), moved, made)
+    tree.set("with_", exp.With(expressions=made, recursive=True))
+
+
+def _needed(query: exp.CTE, inner: Mapping[str, exp.CTE]) -> dict[str, exp.CTE]:
+    """A query of WITH and those that it reads, but for those within it."""
+    found: dict[str, exp.CTE] = {}
+    waiting = [query]
+    while waiting:
+        one = waiting.pop()
+        found[one.alias] = one
+        within = {other.alias for other in one.find_all(exp.CTE)}
+        read = {table.name for table in one.find_all(exp.Table)}
+        waiting += [inner[name] for name in read - within - found.keys() if name in inner]
+    return found
+
+
+def _move(name: str, moved: dict[str, exp.CTE], made: list[exp.Expr]) -> None:
+    """Put one of the ``moved`` behind those ``made``, after those that it reads."""
+    query = moved.pop(name)
+    _move_read(query, moved, made)
+    made.append(query)
+
+
+def _move_read(query: exp.Expr, moved: dict[str, exp.CTE], made: list[exp.Expr]) -> None:
+    for table in query.find_all(exp.Table):
+        if table.name in moved:
+            _move(table.name, moved, made)

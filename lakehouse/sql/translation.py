@@ -24,6 +24,7 @@ from lakehouse.sql.known import mark_known
 from lakehouse.sql.names import Reference, resolve
 from lakehouse.sql.normal import normalized
 from lakehouse.sql.push import Wanted, pushed
+from lakehouse.sql.recursion import put_first
 from lakehouse.sql.system import CHANGES, changes_schema, schema_of
 from lakehouse.sql.tree import copied, found_in
 from lakehouse.sql.view import Expanded, check_views, expand
@@ -149,6 +150,8 @@ def translate(
     at_points = {one.table for one in references if as_of is not None or one.as_of is not None}
     is_lasting = expanded.is_of_head and not any(tables[name].spec.schema_number for name in at_points & tables.keys())
     is_of_now = tree.find(exp.CurrentDate, exp.CurrentTimestamp) is not None
+    if engine == "duckdb":
+        put_first(named)
     text = write(named, engine)
     found = Translation(engine, text, asked, specs, given, expanded.views, is_lasting, expanded.depth, is_of_now)
     return found, tables

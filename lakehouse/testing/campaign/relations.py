@@ -416,7 +416,14 @@ class Relations:
         made: list[list[Row]]
         where = f"FROM ({other.text}) AS e WHERE e.{column} = {number.text}"
         is_left = self._chance.random() < 0.5
-        if self._chance.random() < 0.5:
+        if self._chance.random() < 0.2:  # a recursion of each row's own
+            name, most, kind = f"r{self._name()}", self._chance.randrange(5), "i"
+            steps = (
+                f"SELECT {number.text}, 0 UNION ALL SELECT n + 1, d + 1 FROM {name} WHERE d < {most} AND n IS NOT NULL"
+            )
+            query = f"WITH RECURSIVE {name}(n, d) AS ({steps}) SELECT max(n) AS {a} FROM {name}"
+            made = [[(None if value is None else value + most,)] for value in map(number.of, inner.rows)]
+        elif self._chance.random() < 0.5:
             query, kind = f"SELECT count(*) AS {a} {where}", "i"
             made = [[(len(rows),)] for rows in found]
         else:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lakehouse
-from lakehouse.errors import InvalidInput, QueryLimitExceeded
+from lakehouse.errors import InvalidInput
 from tests.unit.sql.conftest import rows_of
 
 Row = tuple[Any, ...]
@@ -24,6 +24,8 @@ ROWS: list[Row] = [
     (3, "b", -1.0, 0),
 ]
 """``k``, ``g``, ``v`` and ``w x`` of the table `o`."""
+EDGES = [(1, 2), (2, 3), (2, 4), (4, 5), (7, 7), (1, 2)]
+"""Of the table `edges`."""
 LIST = "CASE WHEN k = 3 THEN NULL ELSE filter(array(k, `w x`), e -> e IS NOT NULL) END"
 MAP = "CASE WHEN g IS NOT NULL THEN map('k', k, 'v', CAST(v AS BIGINT)) END"
 
@@ -227,47 +229,6 @@ def test_a_pivot_joins_and_is_joined(lake: lakehouse.Lake) -> None:
     text = f"""WITH p AS (SELECT * FROM {FEW} PIVOT (sum(v) FOR g IN ('ä' AS a)))
         SELECT o.k, p.a FROM p JOIN o USING (k) WHERE p.k < 3 AND a > 1"""
     same(lake, text, [(1, 5.5)] * 3)
-
-
-# Recursions
-
-EDGES = [(1, 2), (2, 3), (2, 4), (4, 5), (7, 7), (1, 2)]
-
-
-PATHS = """WITH RECURSIVE r(n, depth) AS (SELECT {}L, 0 UNION ALL
-    SELECT e.b, r.depth + 1 FROM r JOIN edges e ON e.a = r.n WHERE r.depth < {}) SELECT * FROM r"""
-
-
-def reached(start: int, steps: int) -> list[Row]:
-    found, last = [(start, 0)], [start]
-    for depth in range(1, steps + 1):
-        last = [b for one in last for a, b in EDGES if a == one]
-        found += [(one, depth) for one in last]
-    return found
-
-
-def test_a_recursion_repeats_its_step(lake: lakehouse.Lake) -> None:
-    for start, steps in ((1, 5), (7, 100), (9, 2)):
-        same(lake, PATHS.format(start, steps), reached(start, steps))
-    same(lake, "WITH RECURSIVE r AS (SELECT a FROM edges WHERE a > 9 UNION ALL SELECT * FROM r) SELECT * FROM r", [])
-    text = """WITH RECURSIVE o(n) AS (SELECT 1 UNION ALL SELECT x.n + 1 FROM o AS x WHERE x.n < 3),
-        few AS (SELECT n FROM o WHERE n > 1) SELECT a.n, (SELECT max(n) FROM o), b.* FROM few a, few b WHERE b.n = 2"""
-    same(lake, text, [(2, 3, 2), (3, 3, 2)])
-
-
-@pytest.mark.parametrize("step", ["n + 1 FROM r", "e.b FROM r JOIN edges e ON e.a = r.n", "r.n FROM r, range(2)"])
-def test_a_recursion_without_an_end_fails_by_name(lake: lakehouse.Lake, step: str) -> None:
-    where = "" if "range" not in step else " WHERE id = 0"
-    text = f"WITH RECURSIVE r(n) AS (SELECT 7L UNION ALL SELECT {step}{where}) SELECT count(*) FROM r"
-    with pytest.raises(QueryLimitExceeded, match="100 steps"):
-        lake.sql(f"CREATE TABLE never PARTITIONED BY (days(at)) AS {text.replace('count(*)', 'DATE(NULL) AS at')}",
-                 engine="duckdb")  # fmt: skip
-    assert "never" not in lake.tables()
-
-
-def test_the_query_process_says_so_too(lake: lakehouse.Lake) -> None:
-    with pytest.raises(QueryLimitExceeded, match="100 steps"):
-        lake.query("WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r")
 
 
 # Samples
