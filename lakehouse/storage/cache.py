@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 from lakehouse.durable import sync
@@ -28,6 +29,8 @@ from lakehouse.storage.holds import holds_of
 LIMIT_BYTES = 20 << 30
 """The default limit."""
 _ASIDE = ".aside"
+_NOTED = "noted"
+"""What is written aside alone with the records has one name: whoever is killed meanwhile leaves no more."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ERASURE = ".erasure"
 _ABANDONED_SECONDS = 24 * 3600
@@ -35,11 +38,13 @@ _ROOM = 0.9
 """What is left of the limit after copies were deleted, so that this is done seldom."""
 _LOOK_AGAIN = 8
 """After a process has added this part of the limit it looks again at what others have added."""
-_MODE = 0o444
+LOOK_SECONDS = 5.0
+WHOLE_MODE = 0o444
 """Of whole copies; files that an operation writes have other rights until they are published."""
 PARTIAL_MODE = 0o744
 """Of copies with holes."""
 _RECORDS = ".parts"
+_T = TypeVar("_T")
 _WRITTEN = re.compile(r"[^/]+/([0-9a-f]{32})/")
 """The stored path of what an operation wrote."""
 
@@ -95,6 +100,7 @@ class Cache:
         self._holds = holds_of(root)
         self._known: int | None = None
         self._added = 0
+        self._looked = 0.0
 
     @property
     def bytes(self) -> int:
@@ -117,7 +123,7 @@ class Cache:
         """Whether there is a copy, of a size if that is known; it counts as used now."""
         try:
             status = os.lstat(self.path(stored))
-            if status.st_mode != stat.S_IFREG | _MODE or (size is not None and status.st_size != size):
+            if status.st_mode != stat.S_IFREG | WHOLE_MODE or (size is not None and status.st_size != size):
                 return False
             os.utime(self.path(stored))
         except OSError:
@@ -130,21 +136,30 @@ class Cache:
         ``erasure`` is the newest one that who asks for it knew. Raises `StorageUnavailable` if the disk is full or
         cannot be written.
         """
+        self.making_room(lambda: self._add(stored, write, erasure))
+
+    def making_room(self, make: Callable[[], _T]) -> _T:
+        """What ``make`` returns, which is called again if the disk was full, after all that nobody reads has gone.
+
+        Raises `StorageUnavailable` if the disk stays full or cannot be written.
+        """
         try:
-            self._add(stored, write, erasure)
+            return make()
         except OSError as error:
             if error.errno not in _FULL:
                 raise self._unwritable(error) from error
             self.shrink(0)
-            with self.writing():
-                self._add(stored, write, erasure)
+        try:
+            return make()
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _add(self, stored: str, write: Callable[[Path], object], erasure: int | None) -> None:
         with self.aside() as aside:
             write(aside)
             sync(aside)  # or a power cut leaves a copy of the right length with other bytes
             size = aside.stat().st_size
-            aside.chmod(_MODE)
+            aside.chmod(WHOLE_MODE)
             with self.recording():
                 self.note_older(erasure)
                 self.path(stored).parent.mkdir(parents=True, exist_ok=True)
@@ -154,21 +169,18 @@ class Cache:
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """A path for a file that gets its name when it is whole; what is left there when the block ends goes."""
-        path = self.root / _ASIDE / uuid4().hex
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
+        """A path for a file that gets its name when it is whole; what is left there when the block ends goes.
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Around what writes below the root. Raises `StorageUnavailable` if the disk is full or cannot be written."""
-        try:
-            yield
-        except OSError as error:
-            raise self._unwritable(error) from error
+        So does, when a process looks, what another one has left that was killed meanwhile.
+        """
+        name = f"{_ASIDE}/{uuid4().hex}"
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._holds.held(name):
+            try:
+                yield path
+            finally:
+                path.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> StorageUnavailable:
         full = error.errno in _FULL
@@ -199,13 +211,13 @@ class Cache:
     def _take(self, stored: str) -> None:
         """Let a file that is flushed be the copy."""
         path = self.path(stored)
-        path.chmod(_MODE)
+        path.chmod(WHOLE_MODE)
         self.count(path.stat().st_size)
 
     def drop(self, stored: Iterable[str]) -> None:
         """Delete copies, in use or not: who has one open goes on reading it."""
         for one in stored:
-            with suppress(FileNotFoundError):
+            with self.recording():
                 self._unlink(one)
 
     def copies(self) -> list[str]:
@@ -254,9 +266,15 @@ class Cache:
             return _Dropping(0, 0, "")
 
     def _note(self, dropping: _Dropping) -> None:
-        with self.aside() as aside:
-            aside.write_text(f"{dropping.begun} {dropping.done} {dropping.mark}")
-            aside.rename(self.root / _ERASURE)
+        self._replace(self.root / _ERASURE, bytearray(f"{dropping.begun} {dropping.done} {dropping.mark}", "ascii"))
+
+    def _replace(self, file: Path, content: bytearray) -> None:
+        """Write a file of the cache's own, alone with the records."""
+        aside = self.root / _ASIDE / _NOTED
+        for folder in (aside.parent, file.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        aside.write_bytes(content)
+        aside.rename(file)
 
     def remove_unfinished(self, is_running: Callable[[], Collection[str]]) -> int:
         """Delete what operations wrote that have ended without publishing it, as when they were killed; return bytes.
@@ -272,7 +290,7 @@ class Cache:
 
     def _is_copy(self, stored: str) -> bool:
         with suppress(FileNotFoundError):
-            return stat.S_IMODE(self.path(stored).lstat().st_mode) in (_MODE, PARTIAL_MODE)
+            return stat.S_IMODE(self.path(stored).lstat().st_mode) in (WHOLE_MODE, PARTIAL_MODE)
         return False
 
     def is_partial(self, stored: str) -> bool:
@@ -284,6 +302,10 @@ class Cache:
     def record(self, stored: str) -> Path:
         """Where it stands which parts of a copy are there. It goes before the copy does, and comes after its parts."""
         return self.root / _RECORDS / stored
+
+    def write_record(self, stored: str, content: bytearray) -> None:
+        """Write the record of a copy, alone with the records."""
+        self._replace(self.record(stored), content)
 
     def hold(self, stored: Iterable[str], holder: object) -> None:
         """Let no process delete copies for as long as an object lives."""
@@ -305,8 +327,17 @@ class Cache:
         """Note what was added; copies beyond the limit go."""
         with self._holds.guard:
             self._added += size
-            is_new = self._known is None or self._added * _LOOK_AGAIN > self.limit_bytes
-            if is_new or (self._known or 0) + self._added > self.limit_bytes:
+            most = self.limit_bytes / _LOOK_AGAIN
+            if self._known is not None and self._known <= self.limit_bytes:
+                most = min(most, self.limit_bytes - self._known)
+            if self._known is None or self._added > most:
+                self.shrink()
+
+    def look_again(self) -> None:
+        """Delete what was beyond the limit since it was read, if nobody does any more; seldom, while somebody does."""
+        with self._holds.guard:
+            is_beyond = self._known is not None and self._known > self.limit_bytes
+            if is_beyond and time.monotonic() > self._looked + LOOK_SECONDS:
                 self.shrink()
 
     def shrink(self, to_bytes: int | None = None) -> int:
@@ -325,16 +356,16 @@ class Cache:
                     break
                 if self._deleted(stored):
                     total -= size
-            self._known, self._added = total, 0
+            self._known, self._added, self._looked = total, 0, time.monotonic()
             return total
 
     def _remove_abandoned(self) -> None:
         """Delete what processes left that were killed while they made a copy."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             for one in (self.root / _ASIDE).iterdir():
-                with suppress(FileNotFoundError):
-                    if one.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                        one.unlink()
+                with self._holds.alone(f"{_ASIDE}/{one.name}") as is_free:
+                    if is_free:
+                        one.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Delete every copy that nobody reads."""
@@ -346,8 +377,7 @@ class Cache:
         with self._holds.alone(stored) as is_free:
             if not is_free or not (self._is_copy(stored) or self._is_abandoned(stored)):
                 return False
-            with suppress(FileNotFoundError):
-                self._unlink(stored)
+            self._unlink(stored)
         return True
 
     def _is_abandoned(self, stored: str) -> bool:
@@ -357,10 +387,10 @@ class Cache:
         return False
 
     def _unlink(self, stored: str) -> None:
-        with self.recording():
-            self.record(stored).unlink(missing_ok=True)
-            self.path(stored).unlink()
-            self._remove_empty(self.path(stored).parent)
+        """Delete a copy, alone with the records: its own first, or whoever is killed leaves one of holes."""
+        for path, below in ((self.record(stored), self.root / _RECORDS), (self.path(stored), self.root)):
+            path.unlink(missing_ok=True)
+            _remove_empty(path.parent, below)
 
     def _copies(self) -> Iterator[tuple[str, int, float]]:
         """Every file below the root but its own: stored path, bytes, when it was last used."""
@@ -375,17 +405,18 @@ class Cache:
                     size = min(status.st_size, status.st_blocks * 512)  # a copy may have holes
                     yield path.relative_to(self.root).as_posix(), size, status.st_mtime
 
-    def _remove_empty(self, folder: Path) -> None:
-        while folder.parent != self.root:  # the table's is its operations' to make files in
-            try:
-                folder.rmdir()
-            except OSError:
-                return
-            folder = folder.parent
-
     def discard(self, stored_folder: str) -> None:
         """Delete everything below a stored folder."""
         shutil.rmtree(self.root / stored_folder, ignore_errors=True)
+
+
+def _remove_empty(folder: Path, below: Path) -> None:
+    while folder.parent != below:  # the table's is its operations' to make files in
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent
 
 
 def operation_of(stored: str) -> str:

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xxhash
@@ -25,6 +25,8 @@ _RECORDS_BYTE = (1 << 62) + 1
 """The byte that stands for all records of parts; those of copies are smaller."""
 _GLANCE_SECONDS = 10.0
 """How long a copy stays that was fetched or written to be read at once."""
+_SETTLE_SECONDS = 2.0
+"""How long at most a process that does nothing keeps what it has released."""
 
 
 class Holds:
@@ -44,6 +46,7 @@ class Holds:
         self._lingering: dict[str, float] = {}
         self._glanced: set[str] = set()
         self._file: int | None = None
+        self._settler: threading.Thread | None = None
 
     @property
     def file(self) -> int:
@@ -102,6 +105,20 @@ class Holds:
         if not self._held[byte]:
             fcntl.lockf(self.file, fcntl.LOCK_SH, 1, byte)
         self._held[byte] += 1
+        if self._settler is None:
+            self._settler = threading.Thread(target=self._settle_now_and_then, name="lakehouse-holds", daemon=True)
+            with suppress(RuntimeError):  # at the end of the process, which lets go of everything
+                self._settler.start()
+
+    def _settle_now_and_then(self) -> None:
+        """Let go of what was released, as long as anything is held: a process that rests would keep it for ever."""
+        is_over = False
+        while not is_over:
+            time.sleep(_SETTLE_SECONDS)
+            with self.guard:
+                self._settle()
+                is_over = not self._held
+                self._settler = None if is_over else self._settler
 
     def _release(self, stored: list[str]) -> None:
         # A finalizer may run at any point, so it takes no lock.
@@ -123,9 +140,23 @@ class Holds:
                 fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
 
     @contextmanager
-    def alone(self, stored: str) -> Iterator[bool]:
-        """Whether nobody holds a copy, in any process; nobody can begin to until the block ends."""
+    def held(self, stored: str) -> Iterator[None]:
+        """Hold one copy until the block ends."""
         with self.guard:
+            self._take(stored)
+        try:
+            yield
+        finally:
+            self._release([stored])
+
+    @contextmanager
+    def alone(self, stored: str) -> Iterator[bool]:
+        """Whether nobody holds a copy, in any process; nobody can begin to until the block ends.
+
+        It is a block of `recording`, too. The locks are taken in this order only: whoever held the copy's and waited
+        for that of the records would wait for a process of which another thread waits for the copy's.
+        """
+        with self.guard, self.recording():
             self._settle()
             byte = _byte(stored)
             if self._held[byte]:

@@ -8,9 +8,10 @@ stands in a file beside it, written after them; without that file none is.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from lakehouse.core.checksum import footer_of
 from lakehouse.storage.blocks import Footer, decoded_footer, footer_length
-from lakehouse.storage.cache import PARTIAL_MODE, Cache
+from lakehouse.storage.cache import PARTIAL_MODE, WHOLE_MODE, Cache
 from lakehouse.storage.checksums import BLOCK_BYTES, changed, require_known
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.warehouse import Committed
@@ -47,73 +48,52 @@ def bring_parts(
     The caller holds the copy. Cost: a request for the footer where it is not there, then one for each run of blocks
     that is missing. Raises `SegmentUnreadable`, `StorageUnavailable`.
     """
-    path = cache.path(file.path)
-    require_known(path, file.checksum)
-    with cache.writing():
-        there = _present(cache, file.path)
-        if there is None:
-            footer = _fetch_footer(cache, objects, file, erasure)
-            there = np.zeros(len(footer.blocks), np.bool_)
-        else:
-            footer = _held_footer(path, file)
-        wanted = np.zeros(len(footer.blocks), np.bool_)
-        wanted[footer.blocks_of(columns)] = True
-        if wanted.mean() > _WHOLE:
-            wanted[:] = True
-        missing = np.flatnonzero(wanted & ~there)
-        if not len(missing):
-            return True
-        runs = [(int(run[0]), int(run[-1]) + 1) for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1)]
-        inode = _fetch(path, objects, file, footer, runs)
-        there[missing] = True
-        _note(cache, file.path, inode, there)
-        cache.count(len(missing) * BLOCK_BYTES)
-    return False
+    require_known(cache.path(file.path), file.checksum)
+    return cache.making_room(lambda: _bring(cache, objects, file, columns, erasure))
 
 
-def _note(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
-    """Record what is in a copy, unless another one has its place by now."""
-    with cache.recording():
+def _bring(cache: Cache, objects: Objects, file: Committed, columns: Collection[str], erasure: int | None) -> bool:
+    while not cache.has(file.path, file.bytes):
+        handle = _open(cache, file)
+        if handle is None:
+            handle = _make(cache, objects, file, erasure)
+        if handle is None:
+            continue
         try:
-            is_it = cache.path(stored).lstat().st_ino == inode
-        except FileNotFoundError:
-            is_it = False
-        if is_it and there.all():
-            cache.record(stored).unlink(missing_ok=True)
-        elif is_it:
-            _write_record(cache, stored, inode, there)
-    if is_it and there.all():
-        cache.keep(stored)
+            found = _fill(cache, objects, file, columns, handle)
+        finally:
+            os.close(handle)
+        if found is not None:
+            return found
+    return True
 
 
-def _present(cache: Cache, stored: str) -> BlockMask | None:
-    """Which blocks are there; None if it is not known of any."""
-    if not cache.is_partial(stored):
-        return None
+def _open(cache: Cache, file: Committed) -> int | None:
+    """A handle of a copy with holes; None if there is none.
+
+    All that is done with a copy is done by one handle: another process may drop the copy meanwhile, and make another
+    one of its name. No file gets the number of an inode that is open, so a record with it is of this copy.
+    """
     try:
-        held, inode = cache.record(stored).read_bytes(), cache.path(stored).lstat().st_ino
+        handle = os.open(cache.path(file.path), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    head, bits = held[: _HEAD.size], held[_HEAD.size :]
-    if len(head) < _HEAD.size:
-        return None
-    of, count = _HEAD.unpack(head)
-    if of != inode or len(bits) != -(-count // 8):
-        return None  # of another copy, or cut short by a power cut
-    return np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
+    except PermissionError:
+        if cache.has(file.path, file.bytes):  # a whole one has its place by now, which nobody may write
+            return None
+        raise
+    found = os.fstat(handle)
+    if found.st_mode == stat.S_IFREG | PARTIAL_MODE and found.st_size == file.bytes:
+        os.utime(handle)  # it is used now
+        return handle
+    os.close(handle)
+    if not cache.has(file.path, file.bytes):
+        cache.drop([file.path])
+    return None
 
 
-def _write_record(cache: Cache, stored: str, inode: int, there: BlockMask) -> None:
-    content = _HEAD.pack(inode, len(there)) + np.packbits(there).tobytes()
-    record = cache.record(stored)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    with cache.aside() as aside:
-        aside.write_bytes(content)
-        aside.rename(record)
-
-
-def _fetch_footer(cache: Cache, objects: Objects, file: Committed, erasure: int | None) -> Footer:
-    """The footer by one request or two; the copy is there afterwards, with it alone."""
+def _make(cache: Cache, objects: Objects, file: Committed, erasure: int | None) -> int | None:
+    """A handle of a new copy, with the footer alone, which takes one request or two; None if there is one by now."""
     first = max(0, file.bytes - _TAIL_BYTES)
     (tail,) = map(bytes, objects.get_ranges(file.path, [(first, file.bytes)]))
     length = footer_length(tail)
@@ -122,43 +102,91 @@ def _fetch_footer(cache: Cache, objects: Objects, file: Committed, erasure: int 
     if length > len(tail):
         (tail,) = map(bytes, objects.get_ranges(file.path, [(file.bytes - length, file.bytes)]))
     content = tail[-length:]
-    footer = decoded_footer(cache.path(file.path), content, file.bytes, file.checksum)
+    decoded_footer(cache.path(file.path), content, file.bytes, file.checksum)
     path = cache.path(file.path)
-    with cache.aside() as aside:
-        with aside.open("wb") as to:
-            to.truncate(file.bytes)
-            to.seek(file.bytes - length)
-            to.write(content)
-        aside.chmod(PARTIAL_MODE)
+    with cache.aside() as aside, ExitStack() as stack:
+        handle = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
+        stack.callback(os.close, handle)
+        os.truncate(handle, file.bytes)
+        _write(handle, content, file.bytes - length)
+        os.fchmod(handle, PARTIAL_MODE)
         with cache.recording():
+            if os.path.lexists(path):
+                return None
             cache.note_older(erasure)
             cache.record(file.path).unlink(missing_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):  # another one has just made it
-                os.link(aside, path)
-    return footer
+            os.link(aside, path)
+        stack.pop_all()
+        return handle
 
 
-def _held_footer(path: Path, file: Committed) -> Footer:
-    with path.open("rb") as held:
-        held.seek(-8, os.SEEK_END)
-        length = footer_length(held.read(8))
-        held.seek(-length, os.SEEK_END)
-        return decoded_footer(path, held.read(length), file.bytes, file.checksum)
+def _fill(cache: Cache, objects: Objects, file: Committed, columns: Collection[str], handle: int) -> bool | None:
+    """Fetch what is missing of some columns into a copy; return whether nothing was, None if it was dropped."""
+    footer = _held_footer(cache.path(file.path), handle, file)
+    there = _present(cache, file.path, handle, len(footer.blocks))
+    wanted = np.zeros(len(footer.blocks), np.bool_)
+    wanted[footer.blocks_of(columns)] = True
+    if wanted.mean() > _WHOLE:
+        wanted[:] = True
+    missing = np.flatnonzero(wanted & ~there)
+    if not len(missing):
+        return True
+    runs = [(int(run[0]), int(run[-1]) + 1) for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1)]
+    _fetch(cache.path(file.path), objects, file, footer, runs, handle)
+    there[missing] = True
+    if not _note(cache, file.path, handle, there):
+        return None
+    cache.count(len(missing) * BLOCK_BYTES)
+    return False
 
 
-def _fetch(path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]]) -> int:
-    """Write blocks into a copy; return its inode."""
+def _held_footer(path: Path, handle: int, file: Committed) -> Footer:
+    length = footer_length(os.pread(handle, 8, file.bytes - 8))
+    content = os.pread(handle, length, max(0, file.bytes - length))
+    return decoded_footer(path, content, file.bytes, file.checksum)
+
+
+def _fetch(
+    path: Path, objects: Objects, file: Committed, footer: Footer, runs: Sequence[tuple[int, int]], handle: int
+) -> None:
+    """Write blocks into a copy, durably."""
     ranges = [footer.range_of(first, end) for first, end in runs]
-    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    for (first, end), (start, _), part in zip(runs, ranges, objects.get_ranges(file.path, ranges), strict=True):
+        read = memoryview(part)
+        footer.check(path, first, end, read)
+        _write(handle, read, start)
+    os.fdatasync(handle)
+
+
+def _write(handle: int, content: bytes | memoryview, start: int) -> None:
+    written = 0
+    while written < len(content):
+        written += os.pwrite(handle, content[written:], start + written)
+
+
+def _note(cache: Cache, stored: str, handle: int, there: BlockMask) -> bool:
+    """Record what is in a copy, with what others have fetched meanwhile; False if it was dropped."""
+    with cache.recording(), suppress(FileNotFoundError):
+        if os.path.samestat(cache.path(stored).lstat(), os.fstat(handle)):
+            there = there | _present(cache, stored, handle, len(there))
+            if there.all():
+                os.fchmod(handle, WHOLE_MODE)
+                cache.record(stored).unlink(missing_ok=True)
+            else:
+                head = _HEAD.pack(os.fstat(handle).st_ino, len(there))
+                cache.write_record(stored, bytearray(head + np.packbits(there).tobytes()))
+            return True
+    return False
+
+
+def _present(cache: Cache, stored: str, handle: int, blocks: int) -> BlockMask:
+    """Which blocks are there: none that no record of this very copy names."""
     try:
-        for (first, end), (start, _), part in zip(runs, ranges, objects.get_ranges(file.path, ranges), strict=True):
-            read = memoryview(part)
-            footer.check(path, first, end, read)
-            written = 0
-            while written < len(read):
-                written += os.pwrite(handle, read[written:], start + written)
-        os.fdatasync(handle)
-        return os.fstat(handle).st_ino
-    finally:
-        os.close(handle)
+        held = cache.record(stored).read_bytes()
+    except FileNotFoundError:
+        held = b""
+    bits = held[_HEAD.size :]
+    if len(bits) != -(-blocks // 8) or _HEAD.unpack(held[: _HEAD.size]) != (os.fstat(handle).st_ino, blocks):
+        return np.zeros(blocks, np.bool_)  # of another copy, or cut short by a power cut
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=blocks).astype(np.bool_)

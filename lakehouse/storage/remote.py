@@ -129,6 +129,7 @@ class Remote:
         misses = sum(one is not True for one in found)
         self.cache.misses += misses
         self.cache.hits += len(listed) - misses
+        self.cache.look_again()
         return {
             one.path: error for one, error in zip(wanted, found, strict=True) if isinstance(error, SegmentUnreadable)
         }

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,23 @@ def write(file):
     file.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 Cache(Path(sys.argv[1])).add("t/a", write)
+"""
+
+
+RESTING = """
+import sys
+from pathlib import Path
+from lakehouse.storage.cache import Cache
+Cache(Path(sys.argv[1])).linger(["t/a"], 0.1)
+print("held", flush=True)
+sys.stdin.read()
+"""
+CLEARING = """
+import sys
+from pathlib import Path
+from lakehouse.storage.cache import Cache
+sys.stdin.read()
+Cache(Path(sys.argv[1])).clear()
 """
 
 
@@ -146,12 +164,80 @@ def test_a_process_killed_while_it_makes_a_copy_leaves_none(tmp_path: Path) -> N
     cache = Cache(tmp_path)
     assert not cache.has("t/a")
     assert cache.bytes == 0
-    (left,) = (tmp_path / ".aside").iterdir()
-    os.utime(left, (1, 1))
-    cache.shrink()
-    assert not left.exists()
+    assert list((tmp_path / ".aside").iterdir()) == []
     add(cache, "t/a", 7)
     assert cache.path("t/a").read_bytes() == bytes([3]) * 7
+
+
+def test_what_a_process_is_writing_is_not_taken_for_what_a_dead_one_left(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    def write(file: Path) -> None:
+        file.write_bytes(b"whole")
+        cache.shrink()
+        subprocess.run([sys.executable, "-c", CLEARING, str(tmp_path)], stdin=subprocess.DEVNULL, check=True)
+
+    cache.add("t/a", write)
+    assert cache.path("t/a").read_bytes() == b"whole"
+
+
+def test_a_process_that_does_nothing_any_more_lets_go_of_what_it_held_for_a_time(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    add(cache, "t/a")
+    with subprocess.Popen(
+        [sys.executable, "-c", RESTING, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        give_up = time.monotonic() + 60
+        while names(cache) and time.monotonic() < give_up:
+            with pytest.raises(subprocess.TimeoutExpired):
+                other.wait(0.1)
+            cache.clear()
+        other.kill()
+    assert names(cache) == set()
+
+
+def test_who_waits_for_the_records_keeps_nobody_from_a_copy(tmp_path: Path) -> None:
+    """Or the kernel refuses a lock: the other one waits for this process, and this one for the other."""
+    cache = Cache(tmp_path)
+    add(cache, "t/a")
+    holder = Holder()
+    with subprocess.Popen([sys.executable, "-c", CLEARING, str(tmp_path)], stdin=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        with cache.recording():
+            other.stdin.close()  # it begins
+            give_up = time.monotonic() + 60
+            while f" {other.pid} " not in waiting() and time.monotonic() < give_up:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    other.wait(0.02)
+            cache.hold(["t/a"], holder)
+    assert other.returncode == 0
+    assert names(cache) == {"t/a"}
+
+
+def waiting() -> str:
+    """The lines of locks that somebody waits for."""
+    return "\n".join(one for one in Path("/proc/locks").read_text().splitlines() if "->" in one)
+
+
+def test_copies_in_use_beyond_the_limit_are_not_looked_at_for_each_that_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, holder, looks = Cache(tmp_path, 100_000), Holder(), []
+    shrink = Cache.shrink
+    monkeypatch.setattr(Cache, "shrink", lambda self, *more: looks.append(1) or shrink(self, *more))
+    for number in range(200):
+        cache.hold([f"t/{number}"], holder)
+        add(cache, f"t/{number}")
+    assert len(looks) < 40
+    del holder
+    monkeypatch.setattr("lakehouse.storage.cache.LOOK_SECONDS", 0.0)
+    cache.look_again()
+    assert sum(cache.path(one).stat().st_size for one in cache.copies()) <= 100_000
+    looks.clear()
+    cache.look_again()
+    assert looks == []
 
 
 def test_a_copy_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path) -> None:
