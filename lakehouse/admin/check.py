@@ -57,7 +57,8 @@ def add_checksums(checks: Checks, warehouse: Warehouse, but: Iterable[str]) -> i
     with progress.step("add checksums", "files", len(wanted)) as step:
         for one in progress.counted(wanted, step):
             try:
-                made[one.path] = checksum_file(warehouse.fresh(one), one.bytes)
+                with warehouse.fresh(one) as path:
+                    made[one.path] = checksum_file(path, one.bytes)
             except SegmentUnreadable:
                 continue  # the next check reports it
     if made:

@@ -20,8 +20,9 @@ from lakehouse.errors import InvalidAddress, LakehouseError, SegmentUnreadable, 
 from lakehouse.schema import definition_from_json
 from lakehouse.session.addresses import addresses
 from lakehouse.storage.blocks import found_checksum
-from lakehouse.storage.exports import EXPORTS, find_exports, read_manifest, read_part
+from lakehouse.storage.exports import EXPORTS, Manifest, find_exports, read_manifest, read_part
 from lakehouse.storage.footer import DAMAGE, read_footers
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.listing import DataFile, Origin, data_files, read_origin
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.verify import check_files
@@ -119,15 +120,16 @@ def recover(
         raise InvalidAddress("there is no such warehouse; name the folder of the data files", warehouse=root.address)
     url, _ = addresses(catalog)
     require_empty(url)
-    export, version, damaged = _newest_export(root)
-    contents = Contents(None if export is None else partial(read_part, export))
+    holder = Holder()
+    export, manifest, damaged = _newest_export(root, holder)
+    contents = Contents(None if export is None or manifest is None else partial(read_part, export, manifest))
     survey = _Survey(root, contents)
     survey.look()
     found = Recovered(
         catalog=address(url),
         warehouse=root.address,
         export=None if export is None else f"{root.address}/{EXPORTS}/{export.name}",
-        version=version,
+        version=None if manifest is None else manifest.version,
         head=None,
         tables=tuple(sorted(survey.names.values())),
         tags=contents.tags,
@@ -142,12 +144,12 @@ def recover(
     return found if dry_run else _rebuild(found, url, contents, survey, adopt=adopt)
 
 
-def _newest_export(warehouse: Warehouse) -> tuple[Path | None, int | None, tuple[str, ...]]:
-    """The newest sound export, its version, and problems of newer ones."""
+def _newest_export(warehouse: Warehouse, holder: object) -> tuple[Path | None, Manifest | None, tuple[str, ...]]:
+    """The newest sound export, which can be read for as long as ``holder`` lives, and problems of newer ones."""
     damaged: list[str] = []
     for export in find_exports(warehouse):
         try:
-            return export, read_manifest(warehouse, export).version, tuple(damaged)
+            return export, read_manifest(warehouse, export, holder), tuple(damaged)
         except SegmentUnreadable as error:
             logger.warning("%s", coded(error))
             damaged.append(str(error))
@@ -280,8 +282,9 @@ class _Survey:
             described = replace(described, problem="its table was dropped" if dropped else "its table is not known")
         if described.problem is not None or spec is None:
             return _Left(described)
+        holder = Holder()
         try:
-            fetch_all(self.warehouse, files)
+            fetch_all(self.warehouse, files, holder=holder)
             found = read_footers(self.warehouse.root / folder / operation, [file.name for file in files], spec)
         except LakehouseError as error:
             return _Left(replace(described, problem=str(error)))

@@ -121,10 +121,9 @@ def _at_object(looking: _Looking, warehouse: Warehouse, stored: Listed, known: C
     cache = warehouse.cache
     assert cache is not None
     was_there = cache.path(stored.path).exists()
-    holder = _Holder()
-    cache.hold([stored.path], holder)
     try:
-        looking.at_file(warehouse.fresh(stored), f"{warehouse.address}/{stored.path}", known)
+        with warehouse.fresh(stored) as path:
+            looking.at_file(path, f"{warehouse.address}/{stored.path}", known)
     except SegmentUnreadable as error:
         with suppress(FileNotFoundError):  # it was collected meanwhile
             warehouse.size(stored.path)
@@ -132,10 +131,6 @@ def _at_object(looking: _Looking, warehouse: Warehouse, stored: Listed, known: C
     finally:
         if not was_there:
             cache.drop([stored.path])
-
-
-class _Holder:
-    """Keeps a copy from being deleted while it lives."""
 
 
 def _copied_here(known: Callable[[], tuple[str, str]], *, is_stored: bool) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from lakehouse.engine.duckdb import DuckDBEngine
 from lakehouse.engine.write import write_segment
 from lakehouse.schema import table_column
 from lakehouse.storage.footer import read_definition, read_footers
-from lakehouse.storage.verify import verified, verify_file
+from lakehouse.storage.verify import file_of, verify_file
 from lakehouse.storage.warehouse import Warehouse
 
 
@@ -112,8 +112,8 @@ class Erasing:
         """The definition that the file was written with: versions that have its columns still read it."""
         if segment.schema_number == self.spec.schema_number:
             return self.spec
-        (path,) = verified(self.warehouse, [segment]).values()
-        return read_definition(path, self.spec.folder)
+        with file_of(self.warehouse, segment) as path:
+            return read_definition(path, self.spec.folder)
 
     def _kept(self, query: Query) -> Iterator[pa.Table]:
         kept = _engine().read(replace(query, where=f"({self.where}) IS NOT TRUE")).reader()

@@ -26,6 +26,7 @@ from lakehouse.reading.compared import differing
 from lakehouse.reading.feed_columns import COMMIT_TIME, Constants, both_kinds, changes_schema, in_turn
 from lakehouse.reading.scan import sets_of
 from lakehouse.session.session import Session
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.same import same_columns
 from lakehouse.storage.verify import verified
 
@@ -202,7 +203,8 @@ class CommitReader:
         former = Segments.of([old for old, _ in pairs if old is not None])
         if not len(former) == len(added) == len(pairs):
             return losses, nothing
-        files = verified(self._session.warehouse, [*former, *added], self._verify, ())
+        holder = Holder()
+        files = verified(self._session.warehouse, [*former, *added], self._verify, (), holder)
         alike = nothing.union(self._spec.schema.names)
         for old, new in zip(former, added, strict=True):
             alike &= same_columns(files[old.path], files[new.path])

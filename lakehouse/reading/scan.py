@@ -430,7 +430,7 @@ class Scan:
 
     def check_readable(self) -> None:
         """Raise `SegmentUnreadable` naming the first file of the plan that is missing, short or without a footer."""
-        files = verified(self._session.warehouse, self._planned.segments)
+        files = verified(self._session.warehouse, self._planned.segments, holder=self)
         for path in files.values():
             if not has_footer(path):
                 raise SegmentUnreadable("data file is malformed; restore it from a copy", path=str(path))

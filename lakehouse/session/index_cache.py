@@ -23,6 +23,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.core.summary import Summary, SummaryKind, field_id, indexed_columns
 from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.remembered import Remembered
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.summaries import read_part
 from lakehouse.storage.warehouse import Warehouse
@@ -92,7 +93,8 @@ class IndexCache:
 
     def _stored_may_hold(self, stored: list[Summary], probe: Probe) -> list[bool]:
         """Whether indexes in files may hold one of some values; one that cannot be read may hold anything."""
-        failures = self._warehouse.fetch(stored) if stored else {}
+        holder = Holder()
+        failures = self._warehouse.fetch(stored, holder=holder) if stored else {}
         locator = Locator(self._warehouse.root)
         return [_holds_any(one, probe, locator, failures.get(one.path)) for one in stored]
 

@@ -17,7 +17,7 @@ from lakehouse.core.segment import Segment
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE, codec_of, primitive_columns
-from lakehouse.storage.verify import verified
+from lakehouse.storage.verify import file_of
 from lakehouse.storage.warehouse import Warehouse
 
 _Problem = tuple[str, str]
@@ -30,9 +30,8 @@ def examine(warehouse: Warehouse, segment: Segment, spec: TableSpec) -> list[_Pr
     Kinds: *rows*, *statistics*. Raises `SegmentUnreadable` for a file that does not decode. Cost: the file, a row group
     in memory.
     """
-    (path,) = verified(warehouse, [segment]).values()
     try:
-        with pq.ParquetFile(path) as file:
+        with file_of(warehouse, segment) as path, pq.ParquetFile(path) as file:
             return list(_problems(file, segment, spec))
     except DAMAGE as error:
         raise SegmentUnreadable(

@@ -26,6 +26,7 @@ from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.uploads import MARK
 from lakehouse.storage.warehouse import Listed, Warehouse, fetch_all
 
@@ -134,9 +135,12 @@ def count_exports(warehouse: Warehouse) -> tuple[int, int]:
     return len(find_exports(warehouse)), unfinished
 
 
-def read_manifest(warehouse: Warehouse, export: Path) -> Manifest:
-    """An export's manifest, after verifying every byte of its parts. Raises `SegmentUnreadable` for a damaged one."""
-    _bring(warehouse, export)
+def read_manifest(warehouse: Warehouse, export: Path, holder: object) -> Manifest:
+    """An export's manifest, after verifying every byte of its parts, which can be read for as long as ``holder`` lives.
+
+    Raises `SegmentUnreadable` for a damaged one.
+    """
+    _bring(warehouse, export, holder)
     manifest = _manifest(export)
     for name, (size, checksum) in manifest.parts.items():
         path = export / f"{name}.arrow"
@@ -151,11 +155,11 @@ def read_manifest(warehouse: Warehouse, export: Path) -> Manifest:
     return manifest
 
 
-def read_part(export: Path, name: str) -> Iterator[pa.RecordBatch]:
+def read_part(export: Path, manifest: Manifest, name: str) -> Iterator[pa.RecordBatch]:
     """The batches of a part; none of one that the release which wrote the export did not have."""
-    path = export / f"{name}.arrow"
-    if not path.exists():
+    if name not in manifest.parts:
         return
+    path = export / f"{name}.arrow"
     with pa.memory_map(str(path)) as source:
         file = pa.ipc.open_file(source)
         for number in range(file.num_record_batches):
@@ -206,9 +210,9 @@ def _stored(warehouse: Warehouse, export: Path) -> list[Listed]:
     return list(warehouse.listed(f"{EXPORTS}/{export.name}"))
 
 
-def _bring(warehouse: Warehouse, export: Path) -> None:
-    """Fetch an export's files. Raises `SegmentUnreadable`."""
-    fetch_all(warehouse, _stored(warehouse, export))
+def _bring(warehouse: Warehouse, export: Path, holder: object) -> None:
+    """Fetch an export's files, for as long as ``holder`` lives. Raises `SegmentUnreadable`."""
+    fetch_all(warehouse, _stored(warehouse, export), holder=holder)
 
 
 def _age_seconds(folder: Path) -> float:
@@ -219,8 +223,9 @@ def _age_seconds(folder: Path) -> float:
 
 
 def _is_held(warehouse: Warehouse, export: Path, folders: set[str]) -> bool:
+    holder = Holder()
     try:
-        _bring(warehouse, export)
+        _bring(warehouse, export, holder)
         theirs = set(_manifest(export).folders)
     except SegmentUnreadable as error:
         if not export.exists():  # another process has just deleted it

@@ -13,6 +13,7 @@ import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,9 +109,9 @@ class Folder:
             raise SegmentUnreadable("not a plain file; restore it from a copy", path=stored)
         return status.st_size
 
-    def fresh(self, file: Committed) -> Path:
+    def fresh(self, file: Committed) -> AbstractContextManager[Path]:
         """The file itself."""
-        return self.file(file.path)
+        return nullcontext(self.file(file.path))
 
     def heal(self, path: str) -> bool:
         """There are no copies."""

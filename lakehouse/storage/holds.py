@@ -29,6 +29,10 @@ _SETTLE_SECONDS = 2.0
 """How long at most a process that does nothing keeps what it has released."""
 
 
+class Holder:
+    """Keeps copies from being deleted while it lives, for who has no object of its own to do so."""
+
+
 class Holds:
     """What this process holds of a folder of copies, by locks: those are a process's, so all its caches share them."""
 

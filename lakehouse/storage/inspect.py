@@ -40,7 +40,8 @@ def find_faults(
 
 def _changed(warehouse: Warehouse, one: StoredFile) -> Iterator[tuple[str, str, str]]:
     try:
-        check_content(warehouse.fresh(one), one.checksum, one.bytes)
+        with warehouse.fresh(one) as path:
+            check_content(path, one.checksum, one.bytes)
     except SegmentUnreadable as error:
         kind = "content" if "found" in error.facts else "unreadable"
         yield one.path, kind, str(error)

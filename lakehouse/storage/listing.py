@@ -58,11 +58,11 @@ def data_files(warehouse: Warehouse) -> Iterator[DataFile]:
 
 def read_origin(warehouse: Warehouse, file: DataFile) -> Origin:
     """A file's origin. Raises `SegmentUnreadable` for a file that is cut short, or is not where it was written."""
-    path = warehouse.fresh(file)
-    try:
-        held = pq.read_metadata(path).metadata or {}
-    except DAMAGE as error:
-        raise SegmentUnreadable("data file is cut short or malformed", path=str(path), cause=error) from error
+    with warehouse.fresh(file) as path:
+        try:
+            held = pq.read_metadata(path).metadata or {}
+        except DAMAGE as error:
+            raise SegmentUnreadable("data file is cut short or malformed", path=str(path), cause=error) from error
     texts = {name: _text(held.get(f"lakehouse.{name}".encode())) for name in ("table", "operation", "schema")}
     if texts["table"] != file.folder or texts["operation"] != file.operation or texts["schema"] is None:
         raise SegmentUnreadable(

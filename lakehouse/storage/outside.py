@@ -17,6 +17,7 @@ from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 
@@ -47,7 +48,8 @@ def values_outside(
         keyed = [column for column, values in (keys or {}).items() if not _all_listed(one, column, values)]
         if not late and not keyed:
             continue
-        fetch_all(warehouse, [one])
+        holder = Holder()
+        fetch_all(warehouse, [one], holder=holder)
         counted = _count(
             warehouse.root / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from lakehouse.storage.cache import Cache, cache_folder, chosen_folder, operatio
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.credentials import Credentials as Credentials
 from lakehouse.storage.files import require_operation
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.partial import bring_parts, is_worth_it
 from lakehouse.storage.paths import Locator
@@ -167,13 +169,16 @@ class Remote:
         """The length of an object."""
         return self.objects.size(stored)
 
-    def fresh(self, file: Committed) -> Path:
-        """The object, fetched again."""
+    @contextmanager
+    def fresh(self, file: Committed) -> Iterator[Path]:
+        """The object, fetched again; its copy stays until the block ends, however little the cache may hold."""
+        holder = Holder()
+        self.cache.hold([file.path], holder)
         self.cache.drop([file.path])
         error = self._bring(file, erasure=self._known_erasure())
         if isinstance(error, SegmentUnreadable):
             raise error
-        return self.file(file.path)
+        yield self.file(file.path)
 
     def heal(self, path: str) -> bool:
         """Drop the copy at a path, as after a power cut: the object may be whole.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.storage.checksums import check_bytes, checksum_of, read_content
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.warehouse import Warehouse, fetch_all
 
 
@@ -29,7 +30,8 @@ def write_set(warehouse: Warehouse, stored: str, content: bytes) -> Checksum:
 def read_set(warehouse: Warehouse, stored: str, size: int, checksum: Checksum) -> bytes:
     """The content of a stored path. Raises `SegmentUnreadable` if it is missing or not what was written."""
     file = _Set(stored, size, checksum)
-    fetch_all(warehouse, [file])
+    holder = Holder()
+    fetch_all(warehouse, [file], holder=holder)
     path = warehouse.file(stored)
     content = read_content(path, size)
     check_bytes(path, content, checksum)

@@ -19,7 +19,7 @@ from lakehouse.core.summary import INLINE_BYTES, Summary, SummaryKind, columns_o
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.checksums import checksum_of, opened
 from lakehouse.storage.footer import DAMAGE, primitive_columns
-from lakehouse.storage.verify import verified
+from lakehouse.storage.verify import file_of
 from lakehouse.storage.warehouse import Warehouse
 
 _BATCH_ROWS = 1 << 17
@@ -69,14 +69,14 @@ class Summarizing:
     def _gathered(self, segment: Segment) -> list[_Column]:
         stored = self.spec.stored_names
         wanted = [stored.get(name, name) for name in columns_of(self.spec, self.kind)]
-        (path,) = verified(self.warehouse, [segment], "pages", wanted).values()
-        try:
-            with pq.ParquetFile(path) as file:
-                return self._read(file)
-        except DAMAGE as error:
-            raise SegmentUnreadable(
-                "data file is cut short or malformed; restore it", path=str(path), cause=error
-            ) from error
+        with file_of(self.warehouse, segment, "pages", wanted) as path:
+            try:
+                with pq.ParquetFile(path) as file:
+                    return self._read(file)
+            except DAMAGE as error:
+                raise SegmentUnreadable(
+                    "data file is cut short or malformed; restore it", path=str(path), cause=error
+                ) from error
 
     def _read(self, file: pq.ParquetFile) -> list[_Column]:
         stored = {int((one.metadata or {}).get(FIELD_ID, b"-1")): one.name for one in file.schema_arrow}

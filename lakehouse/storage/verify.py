@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from lakehouse.errors import SegmentUnreadable
 from lakehouse.remembered import Remembered
 from lakehouse.storage.blocks import check_blocks
 from lakehouse.storage.checksums import check_content, check_plain
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.paths import Locator
 from lakehouse.storage.warehouse import Warehouse
 
@@ -124,10 +126,22 @@ def verified(
     return files
 
 
+@contextmanager
+def file_of(
+    warehouse: Warehouse, segment: Segment, verify: Verify = "size", columns: Collection[str] | None = None
+) -> Iterator[Path]:
+    """The verified file of one segment; no process deletes it as a mere copy until the block ends.
+
+    Raises `SegmentUnreadable`.
+    """
+    holder = Holder()
+    yield verified(warehouse, [segment], verify, columns, holder)[segment.path]
+
+
 def verify_file(warehouse: Warehouse, segment: Segment) -> None:
     """Compare every byte of a segment's file, even if it was compared before. Raises `SegmentUnreadable`."""
-    (path,) = verified(warehouse, [segment]).values()
-    check_content(path, segment.checksum, segment.bytes)
+    with file_of(warehouse, segment) as path:
+        check_content(path, segment.checksum, segment.bytes)
 
 
 @dataclass(frozen=True, slots=True)

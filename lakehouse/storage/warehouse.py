@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -106,8 +107,11 @@ class Warehouse(Protocol):
     def size(self, stored: str) -> int:
         """The length of a stored file. Raises `FileNotFoundError`, or `SegmentUnreadable` if it is not plain."""
 
-    def fresh(self, file: Committed) -> Path:
-        """A file as it is stored now, whatever was read of it before. Raises `SegmentUnreadable`."""
+    def fresh(self, file: Committed) -> AbstractContextManager[Path]:
+        """A file as it is stored now, whatever was read of it before, until a block ends.
+
+        Raises `SegmentUnreadable`.
+        """
 
     def heal(self, path: str) -> bool:
         """Drop a copy that could not be read, so that it is fetched again; whether there was one."""

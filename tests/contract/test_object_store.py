@@ -373,7 +373,10 @@ def test_a_forked_child_is_told_that_it_cannot_ask_the_store(lake):
 
 
 @pytest.mark.parametrize("limit", [0, 20_000])
-def test_everything_works_with_a_cache_that_holds_almost_nothing(place, tmp_path, limit):
+def test_everything_works_with_a_cache_that_holds_almost_nothing(place, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr("lakehouse.storage.holds._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("lakehouse.storage.cache.LIMIT_BYTES", limit)
+    monkeypatch.setenv("LAKEHOUSE_CACHE_DIR", str(tmp_path / "recovering"))
     with opened(place, tmp_path, machine="small", cache_bytes=limit) as small:
         table = created(small)
         for day in range(4):
@@ -385,8 +388,13 @@ def test_everything_works_with_a_cache_that_holds_almost_nothing(place, tmp_path
         small.export()
         assert not small.check(deep=True).findings
         scan = table.scan(best_effort=True)
+        scan.check_readable()
         assert scan.to_arrow().num_rows == 8000 - 10 - 1
         assert scan.missing == []
+        recovered = f"sqlite:///{tmp_path}/again.db"
+        found = lakehouse.recover(place.url, recovered, storage_options=place.options, adopt=True)
+        assert (found.tables, found.missing, found.damaged) == (("events",), (), ())
+        assert found.segments >= len(table.segments())
 
 
 def test_two_lakes_of_one_process_keep_what_the_other_one_reads(place, lake, tmp_path):

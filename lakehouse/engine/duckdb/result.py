@@ -184,7 +184,7 @@ class DuckDBRows:
     def _unreadable(self, error: Exception) -> SegmentUnreadable | None:
         """The first file of the plan that is not what was committed."""
         try:
-            files = verified(self._query.warehouse, self._query.plan.segments)
+            files = verified(self._query.warehouse, self._query.plan.segments, holder=self._query)
             for segment in self._query.plan.segments:
                 path = files[segment.path]
                 check_content(path, segment.checksum, segment.bytes)
