@@ -21,6 +21,7 @@ from lakehouse.core.checksum import Checksum
 from lakehouse.core.chunk import Grain
 from lakehouse.core.column import has_fixed_size, stored_type
 from lakehouse.core.interval import MAX_TIME, MAX_US, MIN_US
+from lakehouse.core.segment import NewSegment
 from lakehouse.engine import ROW_ID_FIELD, WriteTarget, Written
 from lakehouse.engine.castable import castable
 from lakehouse.engine.conform import Fills, conform
@@ -30,6 +31,7 @@ from lakehouse.schema import footer_texts
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
 from lakehouse.storage.footer import read_footers, write_buckets
+from lakehouse.storage.holds import Holder
 
 _ROW_GROUP_ROWS = 1 << 17
 _DICTIONARY_BYTES = 128 << 10
@@ -82,10 +84,25 @@ def write_tables(
             expected=expected_rows,
             found=files.rows,
         )
-    unread = [] if target.home.cache is None else files.names
-    found = {one.path: one for one in read_footers(target.folder, unread, spec)}
-    target.publish(target.folder / name for name in files.names)
+    found = _published(target, files.names)
     return [Written(name, files.checksums[name], found.get(name)) for name in files.names]
+
+
+def _published(target: WriteTarget, names: Sequence[str]) -> dict[str, NewSegment]:
+    """Make files durable; what their footers say, by name, if they go to a store.
+
+    The footers are read meanwhile, as a store's answer takes longer.
+    """
+    paths = [target.folder / name for name in names]
+    if target.home.cache is None:
+        target.publish(paths)
+        return {}
+    holder = Holder()
+    target.home.cache.hold([f"{target.stored}/{name}" for name in names], holder)
+    with ThreadPoolExecutor(1, "lakehouse-footers") as pool:
+        reading = pool.submit(read_footers, target.folder, names, target.spec)
+        target.publish(paths)
+    return {one.path: one for one in reading.result()}
 
 
 def write_segment(

@@ -211,8 +211,9 @@ class Cache:
     def _take(self, stored: str) -> None:
         """Let a file that is flushed be the copy."""
         path = self.path(stored)
-        path.chmod(WHOLE_MODE)
-        self.count(path.stat().st_size)
+        size = path.stat().st_size
+        path.chmod(WHOLE_MODE)  # from now on another may delete it
+        self.count(size)
 
     def drop(self, stored: Iterable[str]) -> None:
         """Delete copies, in use or not: who has one open goes on reading it."""

@@ -23,7 +23,7 @@ from lakehouse.forks import watch_forks
 _LOCKS = ".held"
 _RECORDS_BYTE = (1 << 62) + 1
 """The byte that stands for all records of parts; those of copies are smaller."""
-_GLANCE_SECONDS = 10.0
+GLANCE_SECONDS = 10.0
 """How long a copy stays that was fetched or written to be read at once."""
 _SETTLE_SECONDS = 2.0
 """How long at most a process that does nothing keeps what it has released."""
@@ -96,7 +96,7 @@ class Holds:
         listed = list(stored)
         with self.guard:
             self._glanced.update(one for one in listed if one not in self._lingering)
-            self._extend(listed, _GLANCE_SECONDS)
+            self._extend(listed, GLANCE_SECONDS)
 
     def end_glances(self) -> None:
         """Let go of what was glanced at."""

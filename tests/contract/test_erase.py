@@ -19,7 +19,7 @@ from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.store.models import key_frame, segment, segment_summary
 from lakehouse.errors import InvalidInput, LockLost, SegmentUnreadable, StorageUnavailable, WriteConflict
 from lakehouse.operations.summarize import build_indexes, missing_indexes
-from lakehouse.storage.exports import read_part
+from lakehouse.storage.exports import read_manifest, read_part
 from lakehouse.testing import behind
 from lakehouse.testing.faults import armed, on_count
 from lakehouse.testing.rows import SCHEMA, arrow, many, values, with_row_ids
@@ -100,7 +100,8 @@ def test_values_leave_bounds_key_frames_and_exports(lake, table, warehouse):
     assert len(table.key_frames()) == frames, "frames are written again"
     assert max(one.chain for one in lake.catalog.chain_lengths(table.spec, None, 100)) <= 32
     (export,) = (warehouse / "_catalog").iterdir()
-    pages = Contents(partial(read_part, export)).pages()
+    manifest = read_manifest(lake.session.warehouse, export, lake)
+    pages = Contents(partial(read_part, export, manifest)).pages()
     bounds = [(one.min.get("client"), one.max.get("client")) for _, state, _ in pages for one in state.segments]
     assert ("b", "b") in bounds
     assert WHO not in repr(bounds)

@@ -374,7 +374,7 @@ def test_a_forked_child_is_told_that_it_cannot_ask_the_store(lake):
 
 @pytest.mark.parametrize("limit", [0, 20_000])
 def test_everything_works_with_a_cache_that_holds_almost_nothing(place, tmp_path, monkeypatch, limit):
-    monkeypatch.setattr("lakehouse.storage.holds._GLANCE_SECONDS", 0.0)
+    monkeypatch.setattr("lakehouse.storage.holds.GLANCE_SECONDS", 0.0)
     monkeypatch.setattr("lakehouse.storage.cache.LIMIT_BYTES", limit)
     monkeypatch.setenv("LAKEHOUSE_CACHE_DIR", str(tmp_path / "recovering"))
     with opened(place, tmp_path, machine="small", cache_bytes=limit) as small:
