@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 from uuid import UUID
 
-from lakehouse.errors import InvalidArgument, InvalidProperty
+from lakehouse.errors import InvalidArgument, InvalidProperty, UnknownColumn
 
 if TYPE_CHECKING:
     import pyspark.sql
@@ -91,6 +91,11 @@ Spark: TypeAlias = "pyspark.sql.SparkSession | pyspark.sql.connect.session.Spark
 _MOST_TEXT = 1_000_000
 _MOST_LETTERS = 200
 """Of a name that a user gives to something that the catalog keeps."""
+_MOST_TABLES = 10
+_MOST_COLUMNS = 100
+"""Those that an error lists."""
+_MOST_NAMED = 200
+"""Letters of what an error says was asked for."""
 _MOST_APP_BYTES = 1024
 """Longest text of a mark by which commits are found: PostgreSQL cannot index longer ones."""
 _MOST_SECONDS = 1e9
@@ -252,6 +257,32 @@ def nearest(name: object, known: Iterable[str]) -> dict[str, str]:
     folded = {one.casefold(): one for one in known}
     found = get_close_matches(str(name)[:_MOST_LETTERS].casefold(), list(folded), n=1)
     return {"nearest": folded[found[0]]} if found else {}
+
+
+def nearest_table(name: object, known: Iterable[str], others: Iterable[str] = ()) -> dict[str, str]:
+    """The facts of an error about a table that is not there; ``others`` are what its name may mean besides.
+
+    >>> nearest_table("trps", ["people", "trips"])
+    {'nearest': 'trips', 'known': 'people, trips'}
+    """
+    known = list(known)
+    listed = ", ".join(known[:_MOST_TABLES]) + (", ..." if len(known) > _MOST_TABLES else "")
+    return {**nearest(name, [*known, *others]), "known": listed or "none"}
+
+
+def unknown_column(said: str, names: str | Sequence[str], known: Iterable[str], **facts: Any) -> UnknownColumn:
+    """The error for names that no column has: with the nearest to the first of them, and those that there are.
+
+    >>> str(unknown_column("no such column", "cariier", ["at", "carrier"], table="trips"))
+    'no such column (column=cariier nearest=carrier table=trips columns=at,carrier)'
+    """
+    names = [names] if isinstance(names, str) else [str(one) for one in names]
+    known = list(known)
+    listed = ",".join(known[:_MOST_COLUMNS]) + (",..." if len(known) > _MOST_COLUMNS else "")
+    named = ",".join(names)[:_MOST_NAMED]
+    first = names[0] if names else ""
+    close = nearest(first, known) or nearest(first.rpartition(".")[2], known)  # without the name of its table
+    return UnknownColumn(said, column=named, **close, **facts, columns=listed)
 
 
 def read_limit(limit: Any, what: str = "limit") -> int | None:

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import links
+from lakehouse.arguments import unknown_column
 from lakehouse.core import Interval, Segment, Tombstone
 from lakehouse.core.explain import Effect, Met, ProbedSegment, explain
 from lakehouse.core.interval import ALL_TIME, MAX_TIME
 from lakehouse.core.plan import plan_read
 from lakehouse.engine import Query
-from lakehouse.errors import InvalidArgument, SegmentUnreadable, UnknownColumn
+from lakehouse.errors import InvalidArgument, SegmentUnreadable
 from lakehouse.reading.scan import sets_of
 from queries.timeline import MICROSECOND
 from queries.words import change, count_text, describe, framed, keys_text
@@ -254,7 +255,7 @@ def read_keys(text: str, schema: pa.Schema) -> dict[str, Any] | None:
         if not sign:
             raise InvalidArgument("not a key; write COLUMN=VALUE", key=part, columns=schema.names)
         if column.strip() not in schema.names:
-            raise UnknownColumn("no such column; use one of the table's", column=column.strip(), columns=schema.names)
+            raise unknown_column("no such column; use one of the table's", column.strip(), schema.names)
         kind = schema.field(column.strip()).type
         try:
             typed = pa.scalar(value.strip()).cast(kind).as_py()

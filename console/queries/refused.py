@@ -71,7 +71,7 @@ def split(error: LakehouseError) -> tuple[str, str]:
 def here(advice: str) -> str:
     """The parts of an advice that can be followed on a page.
 
-    >>> here('use sub-queries, or engine="spark"'), here("pass args=[...] for ?, or args={...} for :name")
+    >>> here('use sub-queries, or engine="spark"'), here("pass args=[...], a value for each ?")
     ('Use sub-queries.', '')
     """
     parts = [one for one in advice.split(", or ") if one not in _EMPTY and not _ELSEWHERE.search(one)]

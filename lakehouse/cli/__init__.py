@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -31,6 +32,8 @@ from lakehouse.cli import (
     tables,
     write,
 )
+from lakehouse.cli.advice import in_shell
+from lakehouse.cli.group import Group, command_of, options_of
 from lakehouse.cli.options import OWN_PROCESS
 from lakehouse.cli.output import plain, printable
 from lakehouse.cli.progress import shown
@@ -40,6 +43,7 @@ from lakehouse.interrupts import listening
 
 app = typer.Typer(
     name="lakehouse",
+    cls=Group,
     help="Versioned time-series tables: immutable segments under tombstones.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -63,51 +67,65 @@ def options(
     """Versioned time-series tables: immutable segments under tombstones."""
 
 
-for name, command in (
-    ("demo", run.demo),
-    ("new", new.new),
-    ("doctor", run.doctor),
-    ("init", write.init),
-    ("create", create.create),
-    ("tables", look.tables),
-    ("head", tables.head),
-    ("count", tables.count),
-    ("log", look.log),
-    ("show", look.show_table),
-    ("diff", look.diff),
-    ("timeline", look.timeline),
-    ("sql", statement.sql),
-    ("append", write.append),
-    ("replace", write.replace),
-    ("delete", change.delete),
-    ("update", change.update),
-    ("erase", change.erase),
-    ("upsert", change.upsert),
-    ("resolve", change.resolve),
-    ("compact", write.compact),
-    ("rebuild", write.rebuild),
-    ("restore", write.restore),
-    ("drop", tables.drop),
-    ("rename", tables.rename),
-    ("tag", write.tag),
-    ("locks", look.locks),
-    ("consumers", consumers.consumers),
-    ("expire", clean.expire),
-    ("collect", clean.collect),
-    ("check", clean.check),
-    ("export", rescue.export),
-    ("recover", rescue.recover),
-    ("cache", copies.cache),
-    ("alter", maintain.alter),
-    ("maintain", maintain.maintain),
-    ("tasks", maintain.tasks),
-    ("migrate", run.migrate),
-    ("console", run.console),
-    ("serve", serve.serve),
-    ("serving", serve.serving),
-):
-    app.command(name)(command)
-app.add_typer(streams, name="stream")
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Begin": {
+        "init": write.init,
+        "create": create.create,
+        "new": new.new,
+        "demo": run.demo,
+        "doctor": run.doctor,
+        "console": run.console,
+    },
+    "Look": {
+        "tables": look.tables,
+        "head": tables.head,
+        "count": tables.count,
+        "sql": statement.sql,
+        "log": look.log,
+        "show": look.show_table,
+        "diff": look.diff,
+        "timeline": look.timeline,
+        "locks": look.locks,
+        "consumers": consumers.consumers,
+    },
+    "Change rows": {
+        "append": write.append,
+        "replace": write.replace,
+        "delete": change.delete,
+        "update": change.update,
+        "upsert": change.upsert,
+        "erase": change.erase,
+    },
+    "Change tables": {
+        "alter": maintain.alter,
+        "drop": tables.drop,
+        "rename": tables.rename,
+        "restore": write.restore,
+        "rebuild": write.rebuild,
+        "tag": write.tag,
+    },
+    "Maintain": {
+        "maintain": maintain.maintain,
+        "tasks": maintain.tasks,
+        "compact": write.compact,
+        "resolve": change.resolve,
+        "expire": clean.expire,
+        "collect": clean.collect,
+        "check": clean.check,
+        "export": rescue.export,
+        "recover": rescue.recover,
+        "cache": copies.cache,
+        "migrate": run.migrate,
+    },
+    "Serve": {
+        "serve": serve.serve,
+        "serving": serve.serving,
+    },
+}
+for heading, commands in _COMMANDS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=heading)(command)
+app.add_typer(streams, name="stream", rich_help_panel="Serve")
 
 
 def main() -> None:
@@ -120,7 +138,7 @@ def main() -> None:
         with listening(), shown():
             app()
     except LakehouseError as error:
-        _print_error(error, str(error))
+        _print_error(error, _said(error))
         sys.exit(1)
     except Exception as error:
         if os.environ.get("LAKEHOUSE_DEBUG"):
@@ -131,6 +149,14 @@ def main() -> None:
             f"a bug of lakehouse: {said}; please report it with the command; LAKEHOUSE_DEBUG=1 shows where",
         )
         sys.exit(1)
+
+
+def _said(error: LakehouseError) -> str:
+    """Why a command failed, in the words of the shell."""
+    group = typer.main.get_command(app)
+    typed = [one for one in sys.argv[1:] if not one.startswith("-")]
+    commands = command_of(group, []).commands
+    return in_shell(error, options_of(command_of(group, typed)), commands, options_of(commands["init"]))
 
 
 def _print_error(error: LakehouseError, message: str) -> None:

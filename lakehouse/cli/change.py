@@ -51,7 +51,7 @@ def delete(
 def update(
     table: TableArgument,
     assignments: Annotated[
-        list[str], typer.Argument(metavar="COLUMN=VALUE...", help="SQL expressions: 'delay=delay + 1'")
+        list[str], typer.Argument(metavar="COLUMN=VALUE", help="SQL expressions: 'delay=delay + 1'")
     ],
     where: Annotated[str, typer.Option(help="a condition in SQL; TRUE: all", show_default=False)],
     message: MessageOption = None,
@@ -82,7 +82,12 @@ def erase(
     ] = False,
     values: Annotated[
         list[str] | None,
-        typer.Option("--value", help="search for this instead of the condition's values; repeat", show_default=False),
+        typer.Option(
+            "--value",
+            metavar="TEXT",
+            help="search for this instead of the condition's values; repeat",
+            show_default=False,
+        ),
     ] = None,
     vacuum: Annotated[
         bool, typer.Option("--vacuum", help="before the search, write a SQLite catalog anew without what was deleted")

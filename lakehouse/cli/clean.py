@@ -18,7 +18,9 @@ def expire(
     older_than: Annotated[
         str | None, typer.Option(help="an age such as 30d or 12h, or a time (ISO 8601)", show_default=False)
     ] = None,
-    keep_last: Annotated[int | None, typer.Option(min=1, help="keep this many versions", show_default=False)] = None,
+    keep_last: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="keep this many versions", show_default=False)
+    ] = None,
     dry_run: DryRunOption = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
     from lakehouse.table.table import Table
 
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="the most to list")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="the most to list")]
 _PIPE_WIDTH = 100
 
 
@@ -88,7 +88,7 @@ def _summary(table: Table) -> dict[str, Any]:
 
 def log(
     table: Annotated[
-        str | None, typer.Argument(help="only commits that touched this table", show_default=False)
+        str | None, typer.Argument(metavar="TABLE", help="only commits that touched this table", show_default=False)
     ] = None,
     limit: LimitOption = 20,
     catalog: CatalogOption = None,
@@ -275,7 +275,9 @@ def timeline(
     table: TableArgument,
     interval: IntervalOption = None,
     as_of: AsOfOption = None,
-    width: Annotated[int | None, typer.Option(min=30, help="characters across; default: the terminal's")] = None,
+    width: Annotated[
+        int | None, typer.Option(min=30, metavar="N", help="characters across; default: the terminal's")
+    ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -314,7 +316,7 @@ def plain_slice(one: Any) -> dict[str, Any]:
 
 
 def locks(
-    table: Annotated[str | None, typer.Argument(help="only this table's", show_default=False)] = None,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="only this table's", show_default=False)] = None,
     release: Annotated[
         str | None, typer.Option(help="end this operation first; its commit then fails", show_default=False)
     ] = None,

@@ -43,7 +43,7 @@ def maintain(
     ] = None,
     engine: Annotated[str | None, typer.Option(help="spark: compact with Spark", show_default=False)] = None,
     worker: Annotated[str | None, typer.Option(help="only resident or elastic tasks", show_default=False)] = None,
-    every: Annotated[float, typer.Option(min=0.1, help="seconds between rounds")] = 5.0,
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="seconds between rounds")] = 5.0,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -73,7 +73,7 @@ def tasks(
     state: Annotated[
         str | None, typer.Option(help="waiting, running, done, failed or cancelled", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="the most to list")] = 50,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="the most to list")] = 50,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -89,7 +89,7 @@ def alter(
     changes: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME=VALUE... | CHANGE",
+            metavar="NAME=VALUE | CHANGE",
             help="properties (NAME= removes one), or a change of columns: \"ADD COLUMN gate STRING DEFAULT 'A1'\"",
             show_default=False,
         ),

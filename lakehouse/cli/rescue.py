@@ -19,7 +19,7 @@ _SHOWN = 20
 
 
 def export(
-    keep: Annotated[int, typer.Option(min=1, help="how many of the newest exports to keep")] = 3,
+    keep: Annotated[int, typer.Option(min=1, metavar="N", help="how many of the newest exports to keep")] = 3,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,

@@ -65,7 +65,7 @@ def migrate(catalog: CatalogOption = None, warehouse: WarehouseOption = None, as
 
 
 def console(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="port to listen on")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="port to listen on")] = DEFAULT_PORT,
     browser: Annotated[bool, typer.Option("--browser", help="open the page in a browser")] = False,
     allow_actions: Annotated[
         bool, typer.Option("--allow-actions", help="allow changes by this machine's users; see --role")
@@ -78,12 +78,14 @@ def console(
     ] = _LOOPBACK,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="a host name to answer to, NAME or NAME:PORT; repeat for more", show_default=False),
+        typer.Option(
+            metavar="HOST", help="a host name to answer to, NAME or NAME:PORT; repeat for more", show_default=False
+        ),
     ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Serve the console until Ctrl-C: to this machine only and read-only, unless options say otherwise.
+    """Serve the console until Ctrl-C: to this machine only and without changes, unless options say otherwise.
 
     If there is a login, LAKEHOUSE_ROLES names the file of roles.
     """

@@ -33,7 +33,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def serve(
     group: Annotated[str, typer.Option(help="the nodes of one group answer at one version", show_default=False)],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free one")] = 8100,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="0 chooses a free one")] = 8100,
     host: Annotated[
         str, typer.Option(help="where to listen; others can reach 0.0.0.0, which needs a token")
     ] = "127.0.0.1",
@@ -53,18 +53,18 @@ def serve(
     ] = None,
     replicas: Annotated[
         int | None,
-        typer.Option(min=0, help="how many nodes of the group hold a segment; 0: all", show_default=False),
+        typer.Option(min=0, metavar="N", help="how many nodes of the group hold a segment; 0: all", show_default=False),
     ] = None,
     token: Annotated[
         str | None, typer.Option(envvar=TOKEN, help="what clients must say to be answered", show_default=False)
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="the most rows of an answer")] = 1_000_000,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="the most rows of an answer")] = 1_000_000,
     size: Annotated[str, typer.Option("--bytes", help="the most bytes of an answer")] = "256MB",
     seconds: Annotated[float, typer.Option(help="how long a query may run")] = 30.0,
     memory: Annotated[str, typer.Option(help="memory of a query")] = "1GB",
-    at_once: Annotated[int, typer.Option(min=1, max=64, help="how many queries run at a time")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="how many queries run at a time")] = 4,
     lease_seconds: Annotated[
-        float, typer.Option(min=0.5, help="how long a handoff waits for a node that does not answer")
+        float, typer.Option(min=0.5, metavar="SECONDS", help="how long a handoff waits for a node that does not answer")
     ] = 3.0,
     result_bytes: Annotated[str, typer.Option(help="what known answers may take in memory")] = "64MB",
     send_bytes: Annotated[

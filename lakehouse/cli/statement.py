@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _MOST = 1000
 _SECONDS = 60.0
 _MEMORY = 1_000_000_000
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_Args = dict[str, Any] | list[Any] | None
 
 
 def sql(
@@ -43,7 +46,12 @@ def sql(
     ],
     arg: Annotated[
         list[str] | None,
-        typer.Option("--arg", metavar="NAME=VALUE", help="a value for :NAME: a number, true, false, null, else text"),
+        typer.Option(
+            "--arg",
+            metavar="[NAME=]VALUE",
+            help="a value for :NAME, or for the next ?: a number, true, false, null, else text",
+            show_default=False,
+        ),
     ] = None,
     as_of: AsOfOption = None,
     engine: Annotated[
@@ -52,7 +60,7 @@ def sql(
             help="what runs queries; default: DuckDB in process, or Spark for what is Spark's alone", show_default=False
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="the most rows to print")] = _MOST,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="the most rows to print")] = _MOST,
     rows: Annotated[
         int | None, typer.Option(help="the most rows that a query may have, or it fails", show_default=False)
     ] = None,
@@ -113,7 +121,7 @@ def _print_served(
     urls: list[str],
     token: str | None,
     text: str,
-    args: dict[str, Any] | None,
+    args: _Args,
     limit: int,
     form: Format | None,
     output: Path | None,
@@ -144,9 +152,7 @@ def _limits(memory: str | None, seconds: float | None, rows: int | None) -> dict
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _looked(
-    lake: Lake, text: str, args: dict[str, Any] | None, point: int | str | None, limit: int, limits: dict[str, Any]
-) -> Answer:
+def _looked(lake: Lake, text: str, args: _Args, point: int | str | None, limit: int, limits: dict[str, Any]) -> Answer:
     """The first rows of a query, which is always limited in time and memory."""
     memory = limits.get("memory_bytes", _MEMORY)
     return lake.query(
@@ -160,19 +166,28 @@ def _looked(
     )
 
 
-def _values(written: Sequence[str]) -> dict[str, Any] | None:
-    """Values by name; text in double quotes is text whatever it looks like."""
+def _values(written: Sequence[str]) -> _Args:
+    """Values by name or, without one, in order; text in double quotes is text whatever it looks like."""
+    pairs = [_value(one) for one in written]
+    if all(name is None for name, _ in pairs):
+        return [value for _, value in pairs] or None
     found: dict[str, Any] = {}
-    for one in written:
-        name, separator, text = one.partition("=")
-        if not separator or name in found:
-            raise InvalidArgument("write --arg name=value, each name once", found=one[:200])
-        try:
-            value = json.loads(text, parse_float=Decimal, parse_constant=str)
-        except ValueError:
-            value = text
-        found[name] = text if isinstance(value, list | dict) else value
-    return found or None
+    for (name, value), one in zip(pairs, written, strict=True):
+        if name is None or name in found:
+            raise InvalidArgument("write --arg name=value, each name once; --arg value is for ?", found=one[:200])
+        found[name] = value
+    return found
+
+
+def _value(written: str) -> tuple[str | None, Any]:
+    """A value as it was written, with its name if it has one."""
+    named = _NAMED.fullmatch(written)
+    text = written if named is None else named["value"]
+    try:
+        value = json.loads(text, parse_float=Decimal, parse_constant=str)
+    except ValueError:
+        value = text
+    return None if named is None else named["name"], text if isinstance(value, list | dict) else value
 
 
 def _first_rows(found: Any, most: int) -> pa.Table | None:

@@ -15,6 +15,7 @@ import typer
 
 import lakehouse
 from lakehouse import interrupts
+from lakehouse.cli.group import Group
 from lakehouse.cli.options import CatalogOption, JsonOption, WarehouseOption, open_existing, open_lake
 from lakehouse.cli.output import console, plain, print_json, print_line, print_table, printable
 from lakehouse.core.topic import STALLED_SECONDS, Health, Topic
@@ -25,22 +26,31 @@ if TYPE_CHECKING:
 
     from lakehouse.core.listing import Listing
 
-stream = typer.Typer(help="Streams from sources into tables, side by side.", no_args_is_help=True)
+stream = typer.Typer(cls=Group, help="Streams from sources into tables, side by side.", no_args_is_help=True)
 _LINE_SECONDS = 10.0
 
 
 @stream.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="a file of topics, such as topics.toml", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="a file of topics, such as topics.toml", show_default=False)
+    ],
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", help="only this one; repeat for more", show_default=False)
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="only this one; repeat for more", show_default=False),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="read what there is, then exit: 1 if a topic failed, which is not repeated")
     ] = False,
     metrics: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="port of /metrics for Prometheus, on this machine", show_default=False),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="port of /metrics for Prometheus, on this machine",
+            show_default=False,
+        ),
     ] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -93,7 +103,7 @@ def run(
 @stream.command("list")
 def list_topics(
     stalled_after: Annotated[
-        float, typer.Option(min=0, help="seconds without progress after which a topic is stalled")
+        float, typer.Option(min=0, metavar="SECONDS", help="seconds without progress after which a topic is stalled")
     ] = STALLED_SECONDS,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -115,7 +125,9 @@ def list_topics(
 
 @stream.command()
 def forget(
-    name: Annotated[str, typer.Argument(help="a topic that is not to run any more", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="a topic that is not to run any more", show_default=False)
+    ],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,

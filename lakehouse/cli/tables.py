@@ -23,7 +23,7 @@ from lakehouse.cli.rows import FormatOption, OutputOption, print_rows, write_row
 
 def head(
     table: TableArgument,
-    rows: Annotated[int, typer.Option("--limit", "-n", min=1, help="how many rows")] = 10,
+    rows: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="how many rows")] = 10,
     as_of: AsOfOption = None,
     form: FormatOption = None,
     output: OutputOption = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pyarrow as pa
 import typer
 
+from lakehouse.arguments import unknown_column
 from lakehouse.cli.ingest import STDIN, opened
 from lakehouse.cli.options import (
     CatalogOption,
@@ -23,7 +24,7 @@ from lakehouse.cli.options import (
     point_in_history,
 )
 from lakehouse.cli.output import print_json, print_line, print_table
-from lakehouse.errors import InvalidArgument, InvalidInterval, UnknownColumn
+from lakehouse.errors import InvalidArgument, InvalidInterval
 
 if TYPE_CHECKING:
     from lakehouse.core.commit import Commit
@@ -53,7 +54,9 @@ InputFormatOption = Annotated[
 GrainOption = Annotated[
     str | None, typer.Option(help="hour, day (the default), week, month or year", show_default=False)
 ]
-ColumnsOption = Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)]
+ColumnsOption = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="a column; repeat for more", show_default=False)
+]
 
 
 def init(
@@ -139,7 +142,9 @@ def replace(
     empty: Annotated[bool, typer.Option("--empty", help="no new rows: drop the old ones")] = False,
     key: Annotated[
         list[str] | None,
-        typer.Option(help="only rows with COLUMN=VALUE; repeat for more values or columns", show_default=False),
+        typer.Option(
+            metavar="COLUMN=VALUE", help="only these rows; repeat for more values or columns", show_default=False
+        ),
     ] = None,
     schema: SchemaOption = "strict",
     message: MessageOption = None,
@@ -185,7 +190,7 @@ def rebuild(
         list[str] | None,
         typer.Option(metavar="COLUMN[=BUCKETS]", help="repeat for more; 'none' for none", show_default=False),
     ] = None,
-    primary_key: Annotated[list[str] | None, typer.Option(help="a column; repeat for more", show_default=False)] = None,
+    primary_key: ColumnsOption = None,
     grain: Annotated[str | None, typer.Option(help="hour, day, week, month or year", show_default=False)] = None,
     engine: Annotated[str | None, typer.Option(help="spark: read and write with Spark", show_default=False)] = None,
     message: MessageOption = None,
@@ -212,7 +217,9 @@ def _clustered(text: str) -> tuple[str, int]:
 
 def restore(
     table: TableArgument,
-    version: Annotated[str, typer.Argument(help="version, tag or time to restore", show_default=False)],
+    version: Annotated[
+        str, typer.Argument(metavar="VERSION", help="version, tag or time to restore", show_default=False)
+    ],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
@@ -224,8 +231,12 @@ def restore(
 
 
 def tag(
-    name: Annotated[str | None, typer.Argument(help="the tag; without it, list the tags", show_default=False)] = None,
-    version: Annotated[int | None, typer.Argument(help="default: the head", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="the tag; without it, list the tags", show_default=False)
+    ] = None,
+    version: Annotated[
+        int | None, typer.Argument(metavar="VERSION", help="default: the head", show_default=False)
+    ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="remove the tag")] = False,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
@@ -268,7 +279,7 @@ def _keys(table: Table, given: list[str]) -> dict[str, list[Any]] | None:
         if not equals:
             raise typer.BadParameter(f"write --key COLUMN=VALUE, not {text!r}")
         if column not in table.schema.names:
-            raise UnknownColumn("no such column", column=column, table=table.name)
+            raise unknown_column("no such column", column, table.schema.names, table=table.name)
         kind = table.schema.field(column).type
         try:
             keys.setdefault(column, []).append(pa.scalar(value).cast(kind).as_py())

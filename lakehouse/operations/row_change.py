@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
+from lakehouse.arguments import unknown_column
 from lakehouse.core.contribution import Contribution, RowChangeContribution, ScopeDeleteContribution
 from lakehouse.core.hits import Hits
 from lakehouse.core.interval import Interval
@@ -19,7 +20,7 @@ from lakehouse.core.sets import row_id_bounds
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.engine import Query
 from lakehouse.engine.verifying import at_least
-from lakehouse.errors import InternalError, InvalidArgument, UnknownColumn, WriteConflict
+from lakehouse.errors import InternalError, InvalidArgument, WriteConflict
 from lakehouse.operations.run_operation import RunOperation
 from lakehouse.predicate import ParsedExpression, ParsedPredicate, parse_expression, whole_scope
 from lakehouse.reading.row_count import count_visible
@@ -199,4 +200,4 @@ def require_columns(names: Iterable[str], spec: TableSpec) -> None:
     """Raise `InvalidInput` for names that are not columns of the table."""
     unknown = [name for name in names if name not in spec.schema.names]
     if unknown:
-        raise UnknownColumn("no such column; choose among the table's", unknown=unknown, columns=spec.schema.names)
+        raise unknown_column("no such column; choose among the table's", unknown, spec.schema.names, table=spec.name)

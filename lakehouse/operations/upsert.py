@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.arguments import Rows
+from lakehouse.arguments import Rows, unknown_column
 from lakehouse.core.column import UUID, is_uuid_column
 from lakehouse.core.commit import Commit
 from lakehouse.core.contribution import Contribution, KeyChangeContribution
@@ -18,7 +18,7 @@ from lakehouse.core.spec import TableSpec
 from lakehouse.engine.conform import conform
 from lakehouse.engine.duckdb.source import tables
 from lakehouse.engine.frames import is_spark_frame
-from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey, UnknownColumn
+from lakehouse.errors import DuplicateKey, InvalidRows, NoPrimaryKey
 from lakehouse.operations.append import Append
 from lakehouse.session.session import Session
 from lakehouse.storage.columns import read_columns
@@ -157,7 +157,7 @@ def keys_interval(keys: pa.Table, spec: TableSpec) -> Interval:
 def require_column(newest: str, spec: TableSpec) -> None:
     """Refuse a column of the newest row that the table has not."""
     if newest not in spec.schema.names:
-        raise UnknownColumn("no such column", table=spec.name, newest=newest, columns=spec.schema.names)
+        raise unknown_column("newest names no column of the table", newest, spec.schema.names, table=spec.name)
 
 
 def require_primary_key(spec: TableSpec) -> None:

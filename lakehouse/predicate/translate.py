@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.arguments import unknown_column
 from lakehouse.core.column import is_uuid_column
 from lakehouse.core.predicate import Compare, Operator
 from lakehouse.core.spec import SIDES
-from lakehouse.errors import InvalidPredicate, UnknownColumn
+from lakehouse.errors import InvalidPredicate
 from lakehouse.predicate import functions as allowed
 from lakehouse.predicate.compare import compare, natural, null_safe, one_of
 from lakehouse.predicate.term import (
@@ -30,11 +31,11 @@ from lakehouse.predicate.term import (
 from lakehouse.predicate.written import (
     beyond,
     hexadecimal,
+    no_column,
     number,
     refused,
     shown,
     typed_literal,
-    unknown_column,
 )
 
 Qualified = Mapping[str, pa.Schema]
@@ -144,7 +145,7 @@ class Translator:
         written = node.name
         name = written if written in self._schema.names else self._folded.get(written.casefold())
         if name is None:
-            raise unknown_column(written, self._schema.names)
+            raise no_column(written, self._schema.names)
         if "`" in name or '"' in name or "${" in name:
             raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         self._read.add(name)
@@ -156,7 +157,7 @@ class Translator:
         folded = {name.casefold(): name for name in schema.names}
         name = node.name if node.name in schema.names else folded.get(node.name.casefold())
         if name is None:
-            raise UnknownColumn("no such column", column=f"{prefix}.{node.name}", columns=",".join(schema.names))
+            raise unknown_column("no such column", f"{prefix}.{node.name}", schema.names)
         if "`" in name or '"' in name or "${" in name:
             raise InvalidPredicate("a filter cannot name this column: quotes and ${ are taken for code", column=name)
         if schema is self._schema:
@@ -174,9 +175,15 @@ class Translator:
             for prefix, schema in self._qualified.items()
             if any(name.casefold() == node.name.casefold() for name in schema.names)
         ]
-        if len(found) != 1:
-            cause = "no such column" if not found else "several tables have this column; write which one is meant"
-            raise InvalidPredicate(cause, column=shown(node), tables=",".join(self._qualified))
+        if not found:
+            known = dict.fromkeys(name for schema in self._qualified.values() for name in schema.names)
+            raise unknown_column("no such column", shown(node), known)
+        if len(found) > 1:
+            raise InvalidPredicate(
+                "several tables have this column; write which one is meant",
+                column=shown(node),
+                tables=",".join(self._qualified),
+            )
         return self._of_table(found[0], node)
 
     def _and(self, node: exp.Expr) -> Term:

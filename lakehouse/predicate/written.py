@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lakehouse.arguments import nearest
+from lakehouse.arguments import unknown_column
 from lakehouse.core.kinds import single
 from lakehouse.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from lakehouse.predicate.moments import FarDate, FarTime, is_aware, read_day, read_moment
@@ -148,8 +148,6 @@ def hexadecimal(node: exp.Expr) -> Literal:
         raise refused(node) from error
 
 
-def unknown_column(name: str, columns: Sequence[str]) -> UnknownColumn:
+def no_column(name: str, columns: Sequence[str]) -> UnknownColumn:
     """The error for a column that a filter names and its table has not."""
-    return UnknownColumn(
-        "the filter names an unknown column", column=name, **nearest(name, columns), columns=",".join(columns)
-    )
+    return unknown_column("the filter names an unknown column", name, columns)

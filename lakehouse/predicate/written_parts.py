@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.errors import InvalidPredicate
 from lakehouse.predicate.literals import quoted_text
-from lakehouse.predicate.written import unknown_column
+from lakehouse.predicate.written import no_column
 
 IN_SQL = "write the filter in SQL, or filter what `to_arrow` or `to_polars(lazy=True)` gives"
 """What to do about an expression that cannot be translated."""
@@ -22,7 +22,7 @@ IN_SQL = "write the filter in SQL, or filter what `to_arrow` or `to_polars(lazy=
 def column(name: str, schema: pa.Schema) -> str:
     """A column of the table by its exact name. Raises `UnknownColumn`."""
     if name not in schema.names:
-        raise unknown_column(name, schema.names)
+        raise no_column(name, schema.names)
     if "`" in name:
         raise InvalidPredicate("a filter cannot name this column: quotes are taken for code", column=name)
     return f"`{name}`"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakehouse.arguments import read_text
+from lakehouse.arguments import read_text, unknown_column
 from lakehouse.core.column import ColumnHistory, Steps, is_uuid_column, stored_type
 from lakehouse.core.kinds import is_uuid
 from lakehouse.core.policy import Policy
@@ -384,9 +384,7 @@ def _column(spec: TableSpec, name: Any) -> pa.Field:
     for column in spec.schema:
         if column.name == name:
             return column
-    raise UnknownColumn(
-        "no such column; choose among the table's", table=spec.name, column=name, columns=spec.schema.names
-    )
+    raise unknown_column("no such column; choose among the table's", str(name), spec.schema.names, table=spec.name)
 
 
 def _placed(columns: list[pa.Field], column: pa.Field, after: str | None, first: bool) -> list[pa.Field]:
@@ -394,7 +392,7 @@ def _placed(columns: list[pa.Field], column: pa.Field, after: str | None, first:
         raise InvalidSchema("a column is first or after another one, not both", column=column.name, after=after)
     names = [one.name for one in columns]
     if after is not None and after not in names:
-        raise UnknownColumn("no such column to come after", after=after, columns=names)
+        raise unknown_column("no such column to come after", after, names)
     place = 0 if first else len(columns) if after is None else names.index(after) + 1
     return [*columns[:place], column, *columns[place:]]
 

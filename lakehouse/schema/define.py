@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from lakehouse.arguments import read_text
+from lakehouse.arguments import read_text, unknown_column
 from lakehouse.core.chunk import Grain
 from lakehouse.core.codec import Codecs
 from lakehouse.core.keys import KeyScope, key_scope
 from lakehouse.core.policy import NAMES, Policy
 from lakehouse.core.serving.rules import rules_from_json
 from lakehouse.core.spec import VERIFY, TableId, TableSpec, WriteOrder
-from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema, UnknownColumn
+from lakehouse.errors import InvalidArgument, InvalidKeys, InvalidProperty, InvalidSchema
 from lakehouse.schema.names import check_table_name
 from lakehouse.schema.values import typed_value
 
@@ -80,7 +80,7 @@ def _listed(columns: pa.Schema, names: Sequence[str] | str, what: str) -> tuple[
     listed = (names,) if isinstance(names, str) else tuple(names)
     for name in listed:
         if name not in columns.names:
-            raise UnknownColumn(f"{what} names an unknown column", column=name, columns=",".join(columns.names))
+            raise unknown_column(f"{what} names an unknown column", name, columns.names)
         if pa.types.is_nested(columns.field(name).type):
             raise InvalidSchema(f"{what} cannot hold a nested column", column=name)
     if len(set(listed)) < len(listed):

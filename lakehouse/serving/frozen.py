@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar, cast
 
+from lakehouse.arguments import nearest_table
 from lakehouse.catalog.catalog import Catalog
 from lakehouse.catalog.reader import ReadPoint
 from lakehouse.core.beside import is_beside
@@ -117,7 +118,13 @@ class FrozenCatalog:
         """A table's definition and the version that created it. Raises `TableNotFound`."""
         found = self._frozen.tables.get(name)
         if found is None:
-            raise TableNotFound("no such table at the version that is served", table=name, version=self.head())
+            known = [one for one in self.table_names() if not is_beside(one)]
+            raise TableNotFound(
+                "no such table at the version that is served",
+                table=name,
+                version=self.head(),
+                **nearest_table(name, known),
+            )
         return found.spec, found.created
 
     def resolve(self, as_of: Any) -> int:

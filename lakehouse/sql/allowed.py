@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
+from lakehouse.arguments import nearest
 from lakehouse.errors import InvalidInput, InvalidStatement, OnlySpark
 from lakehouse.predicate.parts import unread
 from lakehouse.predicate.written import shown
@@ -328,7 +329,8 @@ def refused(node: exp.Expr, part: str = "") -> InvalidInput:
     """The error for a construct that is not on the list."""
     found = f"{shown(node)} {part}".strip()
     if isinstance(node, exp.Func):
-        return InvalidStatement("this function is not allowed", found=found, functions=NAMES)
+        close = nearest(shown(node).removesuffix("()"), NAMES.split())
+        return InvalidStatement("this function is not allowed", found=found, **close, functions=NAMES)
     return InvalidStatement(
         "not allowed in a statement; use SELECT with joins, WITH, sub-queries, set operations and window functions",
         found=found,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 from sqlglot import Token, TokenType, exp
 
+from lakehouse.arguments import unknown_column
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parsing import PARSER_ERRORS
@@ -86,7 +87,7 @@ def alter_view(session: Session, alteration: Words) -> None:
     node = words.table()
     view = live_view(session, node)
     if view is None:
-        table_name(node, table_names(session))
+        table_name(node, table_names(session), session.catalog.names()[1])
         raise InvalidStatement("this is a table; write ALTER TABLE", table=plain_parts(node)[0].name)
     if not words.take("AS"):
         raise words.refused()
@@ -243,7 +244,12 @@ def _real(table: Table, path: tuple[str, ...]) -> tuple[str, ...]:
         else:
             known = next((one for one in fields if one.name.casefold() == step.casefold()), None)
             if known is None:
-                raise UnknownColumn("no such column; choose among the table's", table=table.name, column=".".join(path))
+                raise unknown_column(
+                    "no such column; choose among the table's",
+                    ".".join(path),
+                    [".".join([*found, one.name]) for one in fields],
+                    table=table.name,
+                )
             found.append(known.name)
         kind = _part(kind, found[-1], fields)
         fields = list(kind) if pa.types.is_struct(kind) else []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from lakehouse.arguments import unknown_column
 from lakehouse.errors import InvalidStatement, OnlySpark, UnknownColumn
 from lakehouse.predicate.written import shown
 from lakehouse.sql.byname import spell_natural, spell_order, spell_union
@@ -23,11 +24,11 @@ from lakehouse.sql.recursion import CORRELATED, counted, is_recursive, parts_of
 from lakehouse.sql.samples import sampled
 from lakehouse.sql.sources import kind
 
-_MOST_LISTED = 100
-"""Columns that an error names."""
 _NAMED = (exp.Alias, exp.Column, exp.Dot, exp.Subquery)
 """Items of a SELECT list that are called as they say; others are called by their text, which no statement can say."""
 _CLAUSES = ("where", "group", "having", "qualify", "windows")
+_CALLED = {"expressions": "SELECT", "group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
+"""Clauses as statements write them, where that is another word."""
 _ALIASED = frozenset({"expressions", "group", "having", "qualify"})
 """Clauses in which a name that the FROM does not have is one that the SELECT gives."""
 
@@ -77,6 +78,11 @@ class _Scope:
             if of_item:
                 return of_item
         return {one.key: alias for alias, one in self.seen if one.name.casefold() == folded[0]}
+
+    def names(self, *, is_prefixed: bool = False) -> list[str]:
+        """What a column can be called here, for an error."""
+        seen = [(alias if is_prefixed else "", one.name) for alias, one in self.seen if not is_hidden(alias)]
+        return [f"{alias}.{name}" if alias else name for alias, name in seen]
 
 
 _NONE = _Scope(is_query=False)
@@ -256,7 +262,7 @@ class Columns:
         using = [one.name for one in join.args.get("using") or ()]
         for name in using:
             for one in (scope, _Scope([item], right)):
-                _check_one(one.found([name]), name)
+                _check_one(one.found([name]), name, one.names())
         if kind(join) in ("SEMI", "ANTI"):
             return
         scope.items.append(item)
@@ -283,7 +289,8 @@ class Columns:
             found = [(items[0].alias, one) for one in items[0].columns]
         for left_out in star.args.get("except_") or ():
             name = left_out.name.casefold()
-            _check_one({one.key: alias for alias, one in found if one.name.casefold() == name}, left_out.name)
+            meant = {one.key: alias for alias, one in found if one.name.casefold() == name}
+            _check_one(meant, left_out.name, [one.name for _, one in found])
             found = [one for one in found if one[1].name.casefold() != name]
         if self._is_duckdb:
             self._check_star(scope)
@@ -353,13 +360,11 @@ class Columns:
             if depth == 0 and clause in _ALIASED and of_alias:
                 _check_one(of_alias, shown(column))
                 return
-        there = dict.fromkeys(one.name for scope in scopes for alias, one in scope.seen if not is_hidden(alias))
-        listed = ",".join([*there][:_MOST_LISTED]) + (",..." if len(there) > _MOST_LISTED else "")
-        raise UnknownColumn(
+        raise unknown_column(
             "no such column; choose among those there are",
-            column=shown(column),
-            clause=clause.rstrip("_").upper(),
-            columns=listed,
+            shown(column),
+            dict.fromkeys(name for scope in scopes for name in scope.names(is_prefixed=len(parts) > 1)),
+            clause=_CALLED.get(clause, clause.upper()),
         )
 
     def _mark_correlated(self, place: int) -> None:
@@ -419,10 +424,12 @@ def _names_in(node: exp.Expr) -> Iterator[exp.Expr]:
             waiting += list(one.iter_expressions(reverse=True))
 
 
-def _check_one(found: Mapping[Hashable, str] | set[Hashable], name: str) -> None:
-    if len(found) != 1:
+def _check_one(found: Mapping[Hashable, str] | set[Hashable], name: str, known: Sequence[str] = ()) -> None:
+    if not found:
+        raise unknown_column("no such column", name, known)
+    if len(found) > 1:
         raise UnknownColumn(
-            "no such column" if not found else "ambiguous: more than one column has this name; say which one is meant",
+            "ambiguous: more than one column has this name; say which one is meant",
             column=name,
         )
 

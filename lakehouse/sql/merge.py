@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
+from lakehouse.arguments import unknown_column
 from lakehouse.errors import InvalidStatement, UnknownColumn
 from lakehouse.operations.clauses import When, Whens
 from lakehouse.predicate.written import shown
@@ -72,9 +73,12 @@ class Sides:
             )
             if name in columns and (not prefix or prefix in aliases) and (side == _SOURCE or self.has_target_row)
         ]
-        if len(sides) != 1:
+        if not sides:
+            sides_named = [*(self.target.values() if self.has_target_row else ()), *self.source.values()]
+            raise unknown_column("no such column on either side", shown(column), dict.fromkeys(sides_named))
+        if len(sides) > 1:
             raise UnknownColumn(
-                "unknown column" if not sides else "both sides have this column; write target.x or source.x",
+                "both sides have this column; write target.x or source.x",
                 column=shown(column),
                 target=",".join(self.target.values()),
                 source=",".join(self.source.values()),
@@ -106,7 +110,7 @@ class Sides:
         prefix = column.text("table").casefold()
         found = self.target.get(column.name.casefold())
         if found is None or (prefix and prefix not in self.target_aliases):
-            raise UnknownColumn("no such column to set", column=shown(column), columns=",".join(self.target.values()))
+            raise unknown_column("no such column to set", shown(column), self.target.values())
         return found
 
     def text(self, node: exp.Expr) -> str:

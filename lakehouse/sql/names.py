@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from sqlglot import exp
 
+from lakehouse.arguments import nearest, nearest_table
+from lakehouse.core.beside import is_beside
 from lakehouse.core.interval import to_utc
 from lakehouse.errors import InvalidStatement, TableNotFound
 from lakehouse.predicate.moments import read_time
@@ -39,17 +41,25 @@ IN_VIEW = "lake_view"
 """Marks the query of a view, in which the names around it mean nothing; a copy keeps it."""
 
 
-def find_table(name: str, tables: Sequence[str]) -> str:
-    """A table's own name; case does not count where one table answers to it. Raises `TableNotFound`."""
+def find_table(name: str, tables: Sequence[str], others: Iterable[str] = ()) -> str:
+    """A table's own name; case does not count where one table answers to it. Raises `TableNotFound`.
+
+    ``others`` are names of views and queries, one of which may have been meant.
+    """
     if name in tables:
         return name
     found = [one for one in tables if one.casefold() == name.casefold()]
     if len(found) != 1:
-        raise TableNotFound("no such table in the lake; SHOW TABLES lists those there are", table=name[:200])
+        known = [one for one in tables if not is_beside(one)]
+        raise TableNotFound(
+            "no such table in the lake; SHOW TABLES lists those there are",
+            table=name[:200],
+            **nearest_table(name, known, others),
+        )
     return found[0]
 
 
-def table_name(node: exp.Expr, tables: Sequence[str]) -> str:
+def table_name(node: exp.Expr, tables: Sequence[str], others: Iterable[str] = ()) -> str:
     """The table of the lake that a name in a statement means. Raises `TableNotFound`."""
     parts = plain_parts(node)
     if len(parts) != 1 or not isinstance(parts[0], exp.Identifier):
@@ -57,7 +67,7 @@ def table_name(node: exp.Expr, tables: Sequence[str]) -> str:
             "no such table in the lake; its tables have plain names, without a prefix but default",
             table=".".join(part.name for part in parts)[:200] or shown(node),
         )
-    return find_table(parts[0].name, tables)
+    return find_table(parts[0].name, tables, others)
 
 
 def plain_parts(node: exp.Expr) -> list[exp.Expr]:
@@ -66,12 +76,12 @@ def plain_parts(node: exp.Expr) -> list[exp.Expr]:
     return parts[1:] if len(parts) in (2, 3) and parts[0].name.casefold() == SCHEMA else parts
 
 
-def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Reference]:
+def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str, views: Iterable[str] = ()) -> list[Reference]:
     """Find every table that a query names, and rename it, and each WITH query, to names that are nobody else's.
 
     A name means the nearest query of a WITH that came before it, or with RECURSIVE the one that it stands in, else a
-    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, and
-    `InvalidInput` for a version that no table stands with.
+    table of the lake. Aliases keep what columns are called. Raises `TableNotFound`, which names the nearest of tables
+    and ``views``, and `InvalidInput` for a version that no table stands with.
     """
     found: list[Reference] = []
     renamed = 0
@@ -82,7 +92,7 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
             if len(found) == _MOST_TABLES:
                 raise InvalidStatement("a statement names too many tables; split it", most=_MOST_TABLES)
             waiting += [(pivot, known) for pivot in node.args.get("pivots") or ()]
-            reference = _resolved(node, known, tables, f"{prefix}{len(found)}")
+            reference = _resolved(node, known, tables, f"{prefix}{len(found)}", views)
             found += [reference] if reference is not None else []
             continue
         if node.meta_get(IN_VIEW):
@@ -101,10 +111,12 @@ def resolve(tree: exp.Expr, tables: Sequence[str], prefix: str) -> list[Referenc
     return found
 
 
-def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: str) -> Reference | None:
+def _resolved(
+    node: exp.Table, known: _Names, tables: Sequence[str], relation: str, views: Iterable[str]
+) -> Reference | None:
     version = node.args.get("version")
     own = known.get(node.name.casefold()) if len(node.parts) == 1 else None
-    table, system = _found(node, tables) if own is None else ("", "")
+    table, system = _found(node, tables, [*views, *known]) if own is None else ("", "")
     if own is not None and version is not None:
         raise InvalidStatement("only a table of the lake has versions, not a query of WITH", name=node.name)
     if node.args.get("sample") is not None and (own is not None or system):
@@ -120,11 +132,11 @@ def _resolved(node: exp.Table, known: _Names, tables: Sequence[str], relation: s
     return None if own is not None else Reference(node, table, relation, point_of(version), system)
 
 
-def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
+def _found(node: exp.Table, tables: Sequence[str], others: Iterable[str]) -> tuple[str, str]:
     """The table that a name means, and the system table of it, if any."""
     parts = plain_parts(node)
     if len(parts) != 2 or not all(isinstance(one, exp.Identifier) for one in parts):
-        return table_name(node, tables), ""
+        return table_name(node, tables, others), ""
     first, last = (one.name for one in parts)
     system = last.casefold()
     is_of_lake = first.casefold() == INFORMATION and system in OF_LAKE
@@ -132,6 +144,7 @@ def _found(node: exp.Table, tables: Sequence[str]) -> tuple[str, str]:
         raise TableNotFound(
             "no such table in the lake; after a table's name and a point stands a system table",
             table=f"{first}.{last}"[:200],
+            **nearest(last, OF_LAKE if first.casefold() == INFORMATION else (*OF_TABLES, CHANGES)),
             system=",".join((*OF_TABLES, CHANGES)),
             of_lake=",".join(f"{INFORMATION}.{one}" for one in OF_LAKE),
         )

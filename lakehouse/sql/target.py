@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from lakehouse.errors import InvalidStatement, UnknownColumn
+from lakehouse.arguments import unknown_column
+from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.written import shown
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import check_parts
@@ -90,4 +91,4 @@ def real_column(target: Table, name: Any) -> str:
     for column in target.schema.names:
         if column.casefold() == written.casefold():
             return str(column)
-    raise UnknownColumn("no such column in the table", column=written, columns=",".join(target.schema.names))
+    raise unknown_column("no such column in the table", written, target.schema.names)

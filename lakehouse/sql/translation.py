@@ -110,20 +110,20 @@ def translate(
     for node in row_ids:
         node.meta[ROW_ID] = True  # which a copy keeps
 
-    def look() -> tuple[list[str], Expanded, dict[str, Table]]:
+    def look() -> tuple[list[str], frozenset[str], Expanded, dict[str, Table]]:
         names, views = session.catalog.names()
         expanded = Expanded(copied(tree))
         written = _written(expanded.tree)
         if views & written:
             expanded = expand(session, expanded.tree, names, as_of)
             written = _written(expanded.tree)
-        return names, expanded, _tables(session, names, written)
+        return names, views, expanded, _tables(session, names, written)
 
-    names, expanded, tables = session.catalog.snapshot(look)
+    names, views, expanded, tables = session.catalog.snapshot(look)
     if expanded.views:
         check_allowed(expanded.tree, engine)  # as a whole: it may be nested more deeply than any part
     tree = normalized(expanded.tree)
-    references = resolve(tree, names, _prefix(tree))
+    references = resolve(tree, names, _prefix(tree), views)
     for one in references:
         if one.node.args.get("sample"):
             one.node.meta[ROW_ID] = True

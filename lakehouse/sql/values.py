@@ -94,8 +94,8 @@ def require_bound(trees: Sequence[exp.Expr]) -> None:
     """Raise `InvalidStatement` for a statement with a ``?`` or ``:name`` to which no values were given."""
     mark = next((mark for tree in trees for mark in tree.find_all(exp.Placeholder)), None)
     if mark is not None:
-        raise InvalidStatement("the statement needs values; pass args=[...] for ?, or args={...} for :name",
-                               found=_shown(mark))  # fmt: skip
+        given = "args=[...], a value for each ?" if mark.args.get("jdbc") else "args={...}, a value for each :name"
+        raise InvalidStatement(f"the statement needs values; pass {given}", found=_shown(mark))
 
 
 def _shown(mark: exp.Placeholder) -> str:

@@ -9,7 +9,7 @@ from warnings import warn
 
 import pyarrow as pa
 
-from lakehouse.arguments import Where, nearest, read_consumer, read_limit, read_seconds, read_wait
+from lakehouse.arguments import Where, read_consumer, read_limit, read_seconds, read_wait, unknown_column
 from lakehouse.core.chunk import Chunk
 from lakehouse.core.commit import Commit
 from lakehouse.core.consumer import LEASE_SECONDS
@@ -29,7 +29,7 @@ from lakehouse.core.task import Amplification
 from lakehouse.core.timeline import Timeline, timeline
 from lakehouse.core.tombstone import Tombstone
 from lakehouse.engine.frames import first_rows
-from lakehouse.errors import InvalidArgument, UnknownColumn, VersionNotFound
+from lakehouse.errors import InvalidArgument, VersionNotFound
 from lakehouse.reading.again import again_if_forgotten
 from lakehouse.reading.row_count import MOST_ROWS, count_visible
 from lakehouse.reading.scan import Scan
@@ -193,12 +193,8 @@ class Table(Alters):
             columns = (columns,) if isinstance(columns, str) else tuple(columns)
             unknown = [name for name in columns if name not in spec.schema.names]
             if unknown or not columns:
-                raise UnknownColumn(
-                    "no such column; choose among the table's",
-                    table=self.name,
-                    unknown=unknown,
-                    **nearest(next(iter(unknown), ""), spec.schema.names),
-                    columns=spec.schema.names,
+                raise unknown_column(
+                    "no such column; choose among the table's", unknown, spec.schema.names, table=self.name
                 )
         return Scan(
             self._session,

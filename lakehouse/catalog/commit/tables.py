@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from sqlalchemy import Connection, bindparam, exists, select, update
 
-from lakehouse.arguments import nearest
+from lakehouse.arguments import nearest_table
 from lakehouse.catalog.store.models import commit_log, commit_table, lake_table, operation
 from lakehouse.catalog.store.prepared import Prepared
 from lakehouse.catalog.store.rows import spec_definition, spec_from_row
@@ -163,8 +163,7 @@ def get_table(connection: Connection, name: str) -> tuple[TableSpec, int]:
 
 def _missing(connection: Connection, name: str) -> TableNotFound:
     names = [one for one in table_names(connection) if not is_beside(one)]
-    known = ", ".join(names[:10]) or "none"
-    return TableNotFound("no such table; create it or check its name", table=name, **nearest(name, names), known=known)
+    return TableNotFound("no such table; create it or check its name", table=name, **nearest_table(name, names))
 
 
 def _record(

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, literal, select, union_all, update
 
+from lakehouse.arguments import nearest
 from lakehouse.catalog.store.models import lake_table, lake_view
 from lakehouse.core.operation import Kind
 from lakehouse.core.view import View
@@ -95,7 +96,8 @@ def drop_view(connection: Connection, name: str) -> None:
     reach("commit.head")
     held = find_view(connection, name)
     if held is None:
-        raise ViewNotFound("no such view; SHOW VIEWS lists those there are", view=name)
+        views = connection.scalars(select(lake_view.c.name).where(_live))
+        raise ViewNotFound("no such view; SHOW VIEWS lists those there are", view=name, **nearest(name, views))
     connection.execute(update(lake_view).where(lake_view.c.id == held.id).values(dropped_version=version))
     record_version(connection, version, Kind.DROP_VIEW, now_us, message=f"drop view {held.name}")
     reach("commit.recorded")

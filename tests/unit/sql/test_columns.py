@@ -166,7 +166,7 @@ def test_what_a_statement_selects_by_place_may_share_a_name(lake: lakehouse.Lake
     ("text", "named"),
     [
         ("SELECT nowhere FROM VALUES (1, 2) v(a, b)", "a,b"),
-        ("SELECT v.nowhere FROM VALUES (1) v(a), (SELECT 1 AS one) x", "a,one"),
+        ("SELECT v.nowhere FROM VALUES (1) v(a), (SELECT 1 AS one) x", "v.a,x.one"),
         (
             "SELECT 1 FROM (SELECT 1 AS one) x WHERE EXISTS (SELECT 1 FROM (SELECT 2 AS two) y WHERE nowhere = 1)",
             "two,one",
