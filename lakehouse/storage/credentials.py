@@ -36,7 +36,7 @@ class Credentials:
     @property
     def endpoints(self) -> list[str]:
         """The addresses of the store that the options name, without a login in them."""
-        return sorted(without_login(str(value)) for name, value in self.options.items() if "endpoint" in name)
+        return sorted(without_login(str(value)) for name, value in self.options.items() if is_endpoint(name))
 
     @property
     def provider(self) -> Callable[[], Any] | None:
@@ -96,6 +96,15 @@ def _no_provider(given: object) -> InvalidAddress:
         "import",
         credential_provider=given,
     )
+
+
+def is_endpoint(name: str) -> bool:
+    """Whether an option says where a store is.
+
+    >>> is_endpoint("aws_endpoint_url"), is_endpoint("google_base_url"), is_endpoint("region")
+    (True, True, False)
+    """
+    return "endpoint" in name.lower() or name.lower() in ("base_url", "google_base_url")
 
 
 def without_login(text: str) -> str:

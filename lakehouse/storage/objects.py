@@ -11,9 +11,8 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,11 +20,11 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore import exceptions
-from obstore.store import from_url
 
-from lakehouse.errors import InvalidAddress, SegmentUnreadable, StorageUnavailable
+from lakehouse.errors import SegmentUnreadable, StorageUnavailable
 from lakehouse.extras import load
-from lakehouse.storage.credentials import PROVIDER, Credentials, without_login
+from lakehouse.storage.client import CONNECT_SECONDS, open_client
+from lakehouse.storage.credentials import Credentials
 from lakehouse.storage.refusals import first_line, meaning_of
 from lakehouse.storage.uploads import (
     MARK,
@@ -44,12 +43,17 @@ from lakehouse.storage.warehouse import Listed
 
 _TOGETHER = 1000
 """Objects of one request to delete, at most."""
+_AS_LONG = 4 << 10
+"""To delete or list an object may take as long as to send so many bytes."""
 _STREAM_BYTES = 4 << 20
 _NEAR_BYTES = 1 << 20
 """Ranges so near to each other are read as one."""
 _RETRY_SECONDS = 30.0
-_CONNECT_SECONDS = 3.0
-"""As long nobody may answer at all: an address is more often wrong than a store is away."""
+SILENT_SECONDS = 15.0
+"""As long a request is repeated that nobody answers although somebody is there."""
+_PATIENT_SECONDS = 300.0
+ANSWER_SECONDS = {256 << 10: 10.0, 4 << 20: 60.0}
+"""How long an answer may take to a request of at most so many bytes; sixteen of them share the line."""
 _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 5.0
 _PASSING = re.compile(
@@ -59,6 +63,7 @@ _PASSING = re.compile(
 """What a request that may succeed when it is repeated fails with."""
 _NOBODY = re.compile(r"legacy::Error\(\s*Connect|ConnectionRefused|dns error|NotFound, |NetworkUnreachable|InvalidData")
 """No connection, so that nobody may be there; the last is what TLS says of an answer without TLS, or a certificate."""
+_TOO_LATE = re.compile(r"kind: Timeout|Read timeout")
 _NAMED = ("NoSuchBucket", "ContainerNotFound", "XAdminUserNotFound")
 """What some stores answer like a missing object."""
 _IS_THERE = (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileExistsError)
@@ -69,13 +74,8 @@ _opening = threading.Lock()
 _T = TypeVar("_T")
 _MOST_BYTES = {"s3": 5 << 30, "az": 5000 << 20}
 """What a store takes by one request; Google's takes 5 TiB."""
-_CLIENTS = ("_store", "_uploads", "puts_parts")
+_CLIENTS = ("_clients", "_uploads", "puts_parts")
 """What is opened anew with new credentials."""
-_OF_CLIENT = frozenset({"allow_invalid_certificates", "connect_timeout", "http1_only", "pool_idle_timeout",
-                        "proxy_ca_certificate", "proxy_excludes", "proxy_url", "timeout", "user_agent"})  # fmt: skip
-"""Options of the HTTP client, which `obstore` takes apart from those of the store."""
-_BUCKET = re.compile(r"(aws_|google_)?bucket(_name)?|(azure_)?container(_name)?")
-_ENDPOINTS = ("AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 
 
 @dataclass(frozen=True)
@@ -96,40 +96,19 @@ class Objects:
     retry_seconds: float = _RETRY_SECONDS
 
     @cached_property
-    def _store(self) -> Any:
-        options = dict(self.credentials.options)
-        provider: Any = self.credentials.provider
-        options.pop(PROVIDER, None)
-        options.pop(OPTION, None)
-        _require_scheme(options)
-        _require_bucket(options, urlsplit(self.url).netloc)
-        plain = str(options.pop("allow_http", "")).lower() in ("true", "1")
-        if self.url.startswith("s3://") and not {"checksum_algorithm", "aws_checksum_algorithm"} & options.keys():
-            options["checksum_algorithm"] = "CRC64NVME"
-        client: Any = {
-            "connect_timeout": timedelta(seconds=_CONNECT_SECONDS),
-            "timeout": timedelta(minutes=5),
-            "allow_http": plain or any(value.startswith("http://") for value in _endpoints(options)),
-        } | {name: options.pop(name) for name in _OF_CLIENT & options.keys()}
-        retry: Any = {"max_retries": 0}  # it repeats neither 429 nor a body that breaks off
-        try:
-            config: Any = options
-            return from_url(
-                self.url, config=config, client_options=client, retry_config=retry, credential_provider=provider
-            )
-        except BaseException as error:
-            # A value that it cannot convert is a PanicException, of no class that can be imported.
-            if (
-                not isinstance(error, exceptions.BaseError | ValueError | TypeError)
-                and "Panic" not in type(error).__name__
-            ):
-                raise
-            raise InvalidAddress(
-                "the store cannot be opened with these options; see docs/deployment.md for their names",
-                warehouse=self.url,
-                options=sorted(options),
-                cause=first_line(error),
-            ) from error
+    def _clients(self) -> dict[float, Any]:
+        return {}
+
+    def _client(self, sent_bytes: int = 0) -> Any:
+        """A client that waits as long for an answer as it takes to send so many bytes, too."""
+        seconds = next((seconds for most, seconds in ANSWER_SECONDS.items() if sent_bytes <= most), _PATIENT_SECONDS)
+        if seconds not in self._clients:
+            self._clients[seconds] = open_client(self.url, self.credentials, seconds)
+        return self._clients[seconds]
+
+    def require_options(self) -> None:
+        """Raise `InvalidAddress` for options that are none, or that cannot be used. Asks no store."""
+        self._client()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("url", "credentials", "retry_seconds")}
@@ -187,12 +166,12 @@ class Objects:
 
         def put() -> None:
             try:
-                obstore.put(self._store, stored, file, mode="create", use_multipart=False)
+                obstore.put(self._client(size), stored, file, mode="create", use_multipart=False)
             except (exceptions.BaseError, FileExistsError) as error:
                 if not isinstance(error, _IS_THERE) and "PreconditionFailed" not in str(error):
                     raise
                 try:
-                    held = obstore.get(self._store, stored)
+                    held = obstore.get(self._client(), stored)
                 except FileNotFoundError:  # another request for the name goes on, or has just deleted it
                     raise error from None
                 if held.meta["size"] != size or not _is_same(held, file):
@@ -206,12 +185,12 @@ class Objects:
 
     def mark_upload(self, stored: str, upload: str) -> None:
         """Put the id of an upload beside where its object will be."""
-        self._ask("put", f"{stored}{MARK}", lambda: obstore.put(self._store, f"{stored}{MARK}", upload.encode()))
+        self._ask("put", f"{stored}{MARK}", lambda: obstore.put(self._client(), f"{stored}{MARK}", upload.encode()))
 
     def abort_marked(self, marker: str) -> None:
         """Abort the upload whose id a marker holds; it is fine if either is gone."""
         try:
-            upload = self._ask("get", marker, lambda: bytes(obstore.get(self._store, marker).bytes()).decode())
+            upload = self._ask("get", marker, lambda: bytes(obstore.get(self._client(), marker).bytes()).decode())
         except SegmentUnreadable:
             return
         self.abort(marker.removesuffix(MARK), upload)
@@ -224,7 +203,7 @@ class Objects:
         """Write an object to a file. Raises `SegmentUnreadable` if it is gone or not of its length."""
 
         def get() -> None:
-            found = obstore.get(self._store, stored)
+            found = obstore.get(self._client(), stored)
             if found.meta["size"] != size:
                 raise _of_other_length(self._path(stored), size, found.meta["size"])
             with into.open("wb") as file:
@@ -238,7 +217,7 @@ class Objects:
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def get() -> list[Any]:
-            return list(obstore.get_ranges(self._store, stored, starts=starts, ends=ends, coalesce=_NEAR_BYTES))
+            return list(obstore.get_ranges(self._client(), stored, starts=starts, ends=ends, coalesce=_NEAR_BYTES))
 
         found = self._ask("get a part of", stored, get)
         for (first, end), part in zip(ranges, found, strict=True):
@@ -255,29 +234,32 @@ class Objects:
 
     def _look(self, stored: str) -> int:
         try:
-            return int(obstore.head(self._store, stored)["size"])
+            return int(obstore.head(self._client(), stored)["size"])
         except FileNotFoundError:
             raise
         except (exceptions.BaseError, PermissionError):
             # A refusal of HEAD has no body that says why, such as that credentials have expired; one of GET does.
-            return int(obstore.get(self._store, stored).meta["size"])
+            return int(obstore.get(self._client(), stored).meta["size"])
 
-    def delete(self, stored: Iterable[str]) -> None:
-        """Delete objects, many by one request; those that are gone are fine."""
+    def delete(self, stored: Iterable[str], *, seconds: float | None = None) -> None:
+        """Delete objects, many by one request; those that are gone are fine.
+
+        ``seconds`` is for how long a request is repeated, if not as long as usual.
+        """
         listed = list(stored)
         for first in range(0, len(listed), _TOGETHER):
-            self._delete(listed[first : first + _TOGETHER])
+            self._delete(listed[first : first + _TOGETHER], seconds)
 
-    def _delete(self, stored: list[str]) -> None:
+    def _delete(self, stored: list[str], seconds: float | None) -> None:
         def delete() -> None:
             try:
-                obstore.delete(self._store, stored)
+                obstore.delete(self._client(_AS_LONG * len(stored)), stored)
             except FileNotFoundError:
                 if len(stored) > 1:  # a store that deletes one by one stopped at it
                     for one in stored:
-                        self._delete([one])
+                        self._delete([one], seconds)
 
-        self._ask("delete", stored[0], delete)
+        self._ask("delete", stored[0], delete, seconds)
 
     def listed(self, below: str = "") -> Iterator[Listed]:
         """Every object below a prefix of whole names, read before the first is returned."""
@@ -285,7 +267,7 @@ class Objects:
         def look() -> list[Listed]:
             return [
                 Listed(one["path"], one["size"], one["last_modified"].timestamp())
-                for batch in obstore.list(self._store, below or None, chunk_size=_TOGETHER)
+                for batch in obstore.list(self._client(_AS_LONG * _TOGETHER), below or None, chunk_size=_TOGETHER)
                 for one in batch
             ]
 
@@ -312,7 +294,8 @@ class Objects:
         is_renewed = False
         for attempt in itertools.count():
             with _opening:
-                store = self._store  # options that are wrong are no fault of a request
+                self.require_options()  # if they are wrong, that is no fault of a request
+                clients = self._clients
             try:
                 return call()
             except FileNotFoundError as error:
@@ -325,7 +308,7 @@ class Objects:
                 if "ExpiredToken" in str(error) and not is_renewed:  # also while it is repeated for another reason
                     is_renewed = True
                     with _opening:  # environment or provider may have new credentials
-                        if self.__dict__.get("_store") is store:
+                        if self.__dict__.get("_clients") is clients:
                             for one in _CLIENTS:
                                 self.__dict__.pop(one, None)
                     continue
@@ -339,39 +322,13 @@ class Objects:
     def _patience(self, text: str) -> float:
         """For how many seconds a request is repeated that failed with a text."""
         if _NOBODY.search(text):
-            return min(_CONNECT_SECONDS, self.retry_seconds)
+            return min(CONNECT_SECONDS, self.retry_seconds)
+        if _TOO_LATE.search(text):
+            return min(SILENT_SECONDS, self.retry_seconds)
         return self.retry_seconds if _PASSING.search(text) else 0.0
 
     def _unavailable(self, error: Exception, what: str, stored: str) -> StorageUnavailable:
         return StorageUnavailable(meaning_of(str(error)), path=self._path(stored), asked=what, cause=first_line(error))
-
-
-def _require_scheme(options: Mapping[str, Any]) -> None:
-    """Raise `InvalidAddress` for an endpoint that is no URL, with which obstore would panic."""
-    given = {name: str(value) for name, value in options.items() if "endpoint" in name.lower()}
-    given |= {name: value for name, value in os.environ.items() if name.startswith(_ENDPOINTS)}
-    for name, value in given.items():
-        if not re.match(r"https?://[^/]", value):
-            raise InvalidAddress(
-                "an endpoint is a URL, as in https://store.example.org:9000",
-                option=name,
-                endpoint=without_login(value),
-            )
-
-
-def _require_bucket(options: Mapping[str, Any], bucket: str) -> None:
-    """Raise `InvalidAddress` for options that name another bucket than the address, which obstore would prefer."""
-    for name, value in options.items():
-        if _BUCKET.fullmatch(name.lower()) and value != bucket:
-            raise InvalidAddress(
-                "an option names another bucket than the address; name it in the address", option=name, bucket=value
-            )
-
-
-def _endpoints(options: Mapping[str, Any]) -> Iterator[str]:
-    """Addresses of a store as given, and as the environment names them."""
-    yield from map(str, options.values())
-    yield from (value for name, value in os.environ.items() if name.startswith(_ENDPOINTS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ import xxhash
 from lakehouse.errors import InvalidAddress, InvalidArgument
 from lakehouse.extras import load
 from lakehouse.storage.cache import cache_folder
+from lakehouse.storage.credentials import without_login
 from lakehouse.storage.files import Folder
+from lakehouse.storage.options import endpoints_of_environment, unlisted
 from lakehouse.storage.paths import warehouse_path
 from lakehouse.storage.uploads import MULTIPART_BYTES, OPTION, read_multipart_bytes
 from lakehouse.storage.warehouse import Warehouse
@@ -52,9 +54,13 @@ def open_warehouse(
     # It loads obstore, which lakes in folders do without.
     remote = load("lakehouse.storage.remote", SCHEMES[scheme])
     credentials = remote.Credentials(options)
-    place = xxhash.xxh3_64_hexdigest(" ".join([url, *credentials.endpoints]).encode())
+    objects = remote.Objects(url, credentials)
+    if unlisted(scheme, options):
+        objects.require_options()
+    endpoints = credentials.endpoints or [without_login(value) for _, value in endpoints_of_environment(scheme)]
+    place = xxhash.xxh3_64_hexdigest(" ".join([url, *endpoints]).encode())
     opened: Warehouse = remote.Remote(
-        remote.Objects(url, credentials),
+        objects,
         cache_folder(cache_dir) / place,
         _read_limit(cache_bytes),
         is_placed=cache_dir is not None,

@@ -24,6 +24,8 @@ from lakehouse.storage.warehouse import Committed, Listed
 
 _THREADS = 16
 """Requests at a time: a store answers each late, and many as soon as one."""
+_ABANDON_SECONDS = 5.0
+"""As long is deleting repeated after a failure, which is often that the store does not answer; a collection does it."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,8 @@ class Remote:
     def abandon(self, stored: str) -> None:
         """Delete the objects of files that are in this machine's folder of an operation, and that folder."""
         require_operation(stored)
-        self.objects.delete([one.relative_to(self.root).as_posix() for one in (self.root / stored).rglob("*.*")])
+        written = [one.relative_to(self.root).as_posix() for one in (self.root / stored).rglob("*.*")]
+        self.objects.delete(written, seconds=_ABANDON_SECONDS)
         self.cache.discard(stored)
 
     def delete_operation(self, stored: str) -> None:

@@ -29,6 +29,9 @@ from lakehouse.storage.uploads import Part, UploadRefused
 
 _CONNECT_SECONDS = 3
 _READ_SECONDS = 300
+"""For an answer to what holds a part, or makes all of them an object."""
+ANSWER_SECONDS: float = 10
+"""For every other answer."""
 _TOGETHER = 16
 _STREAM_BYTES = 4 << 20
 _OF_FILES = ("assume-role", "sso", "shared-credentials-file", "login", "custom-process", "config-file",
@@ -49,7 +52,9 @@ _FIELDS = {
     "sse_bucket_key_enabled": "BucketKeyEnabled",
 }
 """By the names of `obstore`'s options, what they are here."""
-_BESIDE = frozenset({"allow_http", "bucket", "bucket_name", "credential_provider", "multipart_bytes", "timeout"})
+_BESIDE = frozenset({
+    "allow_http", "bucket", "bucket_name", "credential_provider", "multipart_bytes", "read_timeout", "timeout",
+})  # fmt: skip
 """Options that do not change how a part is put."""
 _UNKNOWN_HERE = ("sse_customer_key_base64", "s3_express", "skip_signature", "request_payer")
 """Variables of the environment that `obstore` reads and this does not."""
@@ -133,7 +138,8 @@ class S3Uploads:
         }
         if "BucketKeyEnabled" in held:
             self._begun_with["BucketKeyEnabled"] = _is_true(held["BucketKeyEnabled"])
-        self._client = _opened(held, self._bucket)
+        self._client = _opened(held, self._bucket, ANSWER_SECONDS)
+        self._patient = _opened(held, self._bucket, _READ_SECONDS)
 
     @property
     def _checksum(self) -> str:
@@ -158,7 +164,7 @@ class S3Uploads:
         """Put a part."""
         checksum = self._summed(content)
         with _heard():
-            put = self._client.upload_part(
+            put = self._patient.upload_part(
                 **self._named(stored),
                 UploadId=upload,
                 PartNumber=number,
@@ -175,7 +181,7 @@ class S3Uploads:
             for one in parts
         ]
         with _heard():
-            self._client.complete_multipart_upload(
+            self._patient.complete_multipart_upload(
                 **self._named(stored), UploadId=upload, MultipartUpload={"Parts": listed}, IfNoneMatch="*"
             )
 
@@ -210,7 +216,7 @@ def _answered(answer: Mapping[str, Any], name: str) -> str:
     return str(answer[name])
 
 
-def _opened(held: Mapping[str, str], bucket: str) -> Any:
+def _opened(held: Mapping[str, str], bucket: str, read_seconds: float) -> Any:
     endpoint, is_virtual = held.get("endpoint"), _is_true(held.get("is_virtual"))
     if endpoint is not None and is_virtual:  # it names the bucket, which the client does, too
         endpoint = endpoint.replace(f"://{bucket}.", "://", 1)
@@ -220,7 +226,7 @@ def _opened(held: Mapping[str, str], bucket: str) -> Any:
         session.get_component("credential_provider").remove(one)
     config = Config(
         connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_READ_SECONDS,
+        read_timeout=read_seconds,
         retries={"total_max_attempts": 1, "mode": "standard"},  # who asks repeats, as with every other request
         max_pool_connections=_TOGETHER,
         request_checksum_calculation="when_required",

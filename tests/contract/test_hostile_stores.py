@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,56 @@ def test_credentials_that_expire_before_a_length_is_asked_for_are_renewed(server
     ):
         warehouse.size("events/0")
     assert given[-1] != "token-0"
+
+
+@pytest.mark.parametrize("options", [{}, {"multipart_bytes": 1}], ids=["one request", "parts"])
+def test_a_store_that_takes_what_is_asked_and_never_answers_is_told(connect, proxy, monkeypatch, options):
+    monkeypatch.setattr("lakehouse.storage.objects.ANSWER_SECONDS", {1 << 30: 0.5})
+    monkeypatch.setattr("lakehouse.storage.objects.SILENT_SECONDS", 0.6)
+    monkeypatch.setattr("lakehouse.storage.s3.ANSWER_SECONDS", 0.5)
+    with connect(**options) as lake:
+        table = create(lake)
+        table.append(ROWS)
+        lake.cache.clear()
+        with proxy.following(Rule(Fault.HANG, times=None)):
+            for ask in (
+                lambda: table.append(ROWS),
+                lambda: table.scan().to_arrow(),
+                lambda: try_store(lake.session.warehouse),
+                lambda: lake.check(deep=True),
+            ):
+                with pytest.raises(StorageUnavailable, match="does not answer; check endpoint and network") as found:
+                    ask()
+                assert found.value.facts["path"].startswith("s3://lake/")
+        lake.collect(grace_seconds=0)
+        assert table.scan().count() == 1
+        assert lake.check(deep=True).findings == []
+
+
+@pytest.mark.parametrize("option", ["read_timeout", "timeout"])
+def test_an_answer_that_does_not_come_is_asked_for_again(connect, proxy, option):
+    with connect(**{option: "500ms"}) as lake:
+        table = create(lake)
+        for kind in (Kind.PUT, Kind.GET):
+            with proxy.following(Rule(Fault.HANG, kinds=[kind])):
+                table.append(ROWS)
+                lake.cache.clear()
+                assert table.scan().count() == len(table.segments())
+    assert proxy.faults() == {Fault.HANG: 2}
+
+
+def test_a_host_that_takes_no_connection_is_told(server, tmp_path):
+    """It listens and its queue is full, so that the kernel lets whoever comes wait."""
+    with socket.socket() as full, ExitStack() as stack:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        place = server.through(full.getsockname()[1])
+        with pytest.raises(StorageUnavailable, match="does not answer; check endpoint and network"):
+            open_warehouse(place.url, place.options, tmp_path).size("events/0")
 
 
 def test_a_name_that_another_request_is_about_is_tried_again(connect, proxy):

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 import lakehouse
 from lakehouse.engine.spark.failures import explaining_jobs
 from lakehouse.engine.spark.store_options import abfs_options, gs_options, s3a_options
-from lakehouse.engine.spark.stores import files_in_store
+from lakehouse.engine.spark.stores import files_in_store, options_of
 from lakehouse.errors import EngineUnavailable, RowsOutside, StorageUnavailable
 from lakehouse.storage.opening import open_warehouse
 from lakehouse.storage.work import delete_others
@@ -171,6 +171,38 @@ _HOST = "acc.dfs.core.windows.net"
                 f"fs.azure.account.oauth2.client.endpoint.{_HOST}": "https://login.microsoftonline.com/t/oauth2/token",
             },
         ),
+        (
+            {
+                "account_name": "acc",
+                "azure_client_id": "i",
+                "azure_tenant_id": "t",
+                "azure_federated_token_file": "/token",
+                "azure_authority_host": "https://login.example.org/",
+            },
+            {
+                f"fs.azure.account.auth.type.{_HOST}": "OAuth",
+                f"fs.azure.account.oauth.provider.type.{_HOST}": (f"{_OAUTH}.WorkloadIdentityTokenProvider"),
+                f"fs.azure.account.oauth2.client.id.{_HOST}": "i",
+                f"fs.azure.account.oauth2.msi.tenant.{_HOST}": "t",
+                f"fs.azure.account.oauth2.msi.authority.{_HOST}": "https://login.example.org/",
+                f"fs.azure.account.oauth2.token.file.{_HOST}": "/token",
+            },
+        ),
+        (
+            {"account_name": "acc", "client_id": "i"},
+            {
+                f"fs.azure.account.auth.type.{_HOST}": "OAuth",
+                f"fs.azure.account.oauth.provider.type.{_HOST}": (f"{_OAUTH}.MsiTokenProvider"),
+                f"fs.azure.account.oauth2.client.id.{_HOST}": "i",
+            },
+        ),
+        (
+            {"account_name": "acc", "sas_token": [("sv", "2024"), ("sig", "a+b=")]},
+            {
+                f"fs.azure.account.auth.type.{_HOST}": "SAS",
+                f"fs.azure.sas.fixed.token.{_HOST}": "sv=2024&sig=a%2Bb%3D",
+            },
+        ),
     ],
 )
 def test_options_of_an_account_are_those_of_its_host(given: Any, wanted: Any) -> None:
@@ -189,6 +221,35 @@ def test_what_spark_cannot_reach_is_told() -> None:
         gs_options({"google_base_url": "http://host"})
     with pytest.raises(EngineUnavailable, match="AZURE_STORAGE_ACCOUNT_NAME"):
         abfs_options({"account_key": "a2V5"})
+    with pytest.raises(EngineUnavailable, match="no bearer token"):
+        abfs_options({"account_name": "acc", "token": "secret"})
+    for secret in ("service_account_key", "bearer_token", "token"):  # the last is what a provider returns
+        with pytest.raises(EngineUnavailable, match="from a file alone") as found:
+            gs_options({secret: "Xs3cret"})
+        assert "Xs3cret" not in str(found.value)
+
+
+def test_what_the_environment_says_of_a_store_reaches_its_file_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in (
+        ("AWS_ENDPOINT_URL", "http://store:9000"),
+        ("AWS_REGION", "eu-west-1"),
+        ("AWS_SECRET_ACCESS_KEY", "Xs3cret"),
+        ("GOOGLE_SERVICE_ACCOUNT", "/key.json"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert options_of(open_warehouse("s3://lake/x", {}, tmp_path)).items() >= {
+        ("fs.s3a.bucket.lake.endpoint", "http://store:9000"),
+        ("fs.s3a.bucket.lake.endpoint.region", "eu-west-1"),
+        ("fs.s3a.bucket.lake.path.style.access", "true"),
+    }
+    own = open_warehouse("s3://lake/x", {"endpoint": "https://own", "region": "eu-west-2"}, tmp_path)
+    assert options_of(own)["fs.s3a.bucket.lake.endpoint"] == "https://own"
+    assert options_of(own)["fs.s3a.bucket.lake.endpoint.region"] == "eu-west-2"
+    assert "Xs3cret" not in str(options_of(own))
+    found = options_of(open_warehouse("gs://lake/x", {}, tmp_path))
+    assert found["fs.gs.auth.service.account.json.keyfile"] == "/key.json"
 
 
 @pytest.mark.parametrize(("scheme", "package"), [("az", "hadoop-azure"), ("gs", "hadoop-gcp")])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from lakehouse.errors import EngineUnavailable
 
@@ -34,8 +34,13 @@ _AZURE = {
     "client_secret": "client_secret",
     "tenant_id": "tenant_id",
     "authority_id": "tenant_id",
+    "federated_token_file": "federated_token_file",
+    "authority_host": "authority_host",
+    "token": "token",
+    "bearer_token": "token",
     "endpoint": "endpoint",
 }
+_LOGIN = "https://login.microsoftonline.com"
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 _AZURE_PATIENCE = {"fs.azure.io.retry.max.retries": "5", "fs.azure.io.retry.max.backoff.interval": "3000"}
 
@@ -68,26 +73,7 @@ def abfs_options(given: Mapping[str, Any]) -> dict[str, str]:
     """
     held = _azure(given)
     host = abfs_host(given)
-    found = {**_AZURE_PATIENCE}
-    if "account_key" in held:
-        found |= {"fs.azure.account.auth.type": "SharedKey", "fs.azure.account.key": held["account_key"]}
-    elif "sas_key" in held:
-        found |= {"fs.azure.account.auth.type": "SAS", "fs.azure.sas.fixed.token": held["sas_key"].lstrip("?")}
-    elif "client_secret" in held:
-        found |= {
-            "fs.azure.account.auth.type": "OAuth",
-            "fs.azure.account.oauth.provider.type": f"{_OAUTH}.ClientCredsTokenProvider",
-            "fs.azure.account.oauth2.client.id": held.get("client_id", ""),
-            "fs.azure.account.oauth2.client.secret": held["client_secret"],
-            "fs.azure.account.oauth2.client.endpoint": (
-                f"https://login.microsoftonline.com/{held.get('tenant_id', '')}/oauth2/token"
-            ),
-        }
-    else:
-        found |= {
-            "fs.azure.account.auth.type": "OAuth",
-            "fs.azure.account.oauth.provider.type": f"{_OAUTH}.MsiTokenProvider",
-        }
+    found = {**_AZURE_PATIENCE, **_azure_login(held)}
     options = {name if name in _AZURE_PATIENCE else f"{name}.{host}": value for name, value in found.items()}
     endpoint = urlsplit(held.get("endpoint", ""))
     if endpoint.port is not None:  # a server that stands for Azure: it knows blobs alone, and its host names no account
@@ -99,6 +85,47 @@ def abfs_options(given: Mapping[str, Any]) -> dict[str, str]:
             "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
         }
     return options
+
+
+def _azure_login(held: Mapping[str, str]) -> dict[str, str]:
+    """The options of the login alone, without the account's host. Raises `EngineUnavailable` for a token."""
+    if "account_key" in held:
+        return {"fs.azure.account.auth.type": "SharedKey", "fs.azure.account.key": held["account_key"]}
+    if "sas_key" in held:
+        return {"fs.azure.account.auth.type": "SAS", "fs.azure.sas.fixed.token": held["sas_key"].lstrip("?")}
+    if "token" in held:
+        raise EngineUnavailable(
+            "Spark takes no bearer token for Azure; give account_key, sas_key or client_secret, or read in process"
+        )
+    client, tenant = held.get("client_id"), held.get("tenant_id")
+    authority = held.get("authority_host", "").rstrip("/")
+    if "client_secret" in held:
+        return _azure_oauth(
+            "ClientCreds",
+            client_id=client or "",
+            client_secret=held["client_secret"],
+            client_endpoint=f"{authority or _LOGIN}/{tenant or ''}/oauth2/token",
+        )
+    kind = "WorkloadIdentity" if "federated_token_file" in held else "Msi"
+    return _azure_oauth(
+        kind,
+        client_id=client,
+        msi_tenant=tenant,
+        msi_authority=f"{authority}/" if authority else None,
+        token_file=held.get("federated_token_file"),
+    )
+
+
+def _azure_oauth(provider: str, **more: str | None) -> dict[str, str]:
+    return {
+        "fs.azure.account.auth.type": "OAuth",
+        "fs.azure.account.oauth.provider.type": f"{_OAUTH}.{provider}TokenProvider",
+        **{
+            f"fs.azure.account.oauth2.{name.replace('_', '.')}": value
+            for name, value in more.items()
+            if value is not None
+        },
+    }
 
 
 def abfs_host(given: Mapping[str, Any]) -> str:
@@ -123,7 +150,7 @@ def abfs_root(container: str, given: Mapping[str, Any]) -> str:
 
 
 def gs_options(given: Mapping[str, Any]) -> dict[str, str]:
-    """Options of ``gs``. Raises `EngineUnavailable` for another endpoint than Google's, which it does not take.
+    """Options of ``gs``. Raises `EngineUnavailable` for what it does not take: an endpoint, a key that is no file's.
 
     >>> gs_options({"google_service_account": "/etc/lake.json"})["fs.gs.auth.type"]
     'SERVICE_ACCOUNT_JSON_KEYFILE'
@@ -133,6 +160,11 @@ def gs_options(given: Mapping[str, Any]) -> dict[str, str]:
         raise EngineUnavailable("Spark reads gs:// at Google's own endpoint alone; read in process")
     if _is_true(held.get("skip_signature")):
         return {"fs.gs.auth.type": "UNAUTHENTICATED"}
+    if held.keys() & {"service_account_key", "bearer_token", "token"}:
+        raise EngineUnavailable(
+            "Spark takes a key of Google from a file alone, at the same path on each machine; give service_account, or "
+            "read in process"
+        )
     names = ("service_account", "service_account_path", "application_credentials")
     file = next((held[name] for name in names if name in held), None)
     if file is None:
@@ -156,7 +188,7 @@ def _azure(given: Mapping[str, Any]) -> dict[str, str]:
     for name, value in given.items():
         plain = name.lower().removeprefix("azure_").removeprefix("storage_")
         if plain in _AZURE:
-            found[_AZURE[plain]] = str(value)
+            found[_AZURE[plain]] = str(value) if isinstance(value, str) else urlencode(value)  # a SAS may be pairs
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
@@ -31,6 +31,14 @@ _OF_SPARK = (
     "org.apache.httpcomponents:httpcore",
 )
 """What Spark brings itself."""
+_VARIABLES = {
+    # Not the credentials: each machine has its own, which its file system reads.
+    "s3": ("AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST"),
+    # Application credentials may be no key, so that they are left to each machine.
+    "gs": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_BASE_URL", "GOOGLE_BEARER_TOKEN", "GOOGLE_SKIP_SIGNATURE"),
+    "az": ("AZURE_",),
+}
+"""The first letters of variables, by the scheme of an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +140,38 @@ def files_in_store(session: SparkSession, warehouse: Warehouse, segments: Iterab
     """Segments' files where the store has them. Raises `EngineUnavailable` if the session lacks jars."""
     parts = urlsplit(warehouse.address)
     require_jars(session, parts.scheme)
-    given = cast("Remote", warehouse).objects.credentials.current
-    match parts.scheme:
-        case "s3":
-            root, options = f"s3a://{parts.netloc}", s3a_options(parts.netloc, given)
-        case "az":
-            given = {**_of_azure(), **given}
-            root, options = abfs_root(parts.netloc, given), abfs_options(given)
-        case _:
-            root, options = f"gs://{parts.netloc}", gs_options(given)
+    options = options_of(warehouse)
+    is_azure = parts.scheme == "az"
+    root = (
+        abfs_root(parts.netloc, _given(warehouse))
+        if is_azure
+        else f"{FILE_SYSTEMS[parts.scheme].scheme}://{parts.netloc}"
+    )
     root += unquote(parts.path)
     return Files({one.path: f"{root}/{one.path}" for one in segments}, options)
 
 
-def _of_azure() -> dict[str, str]:
-    """The usual variables of Azure, which its file system does not read itself."""
-    return {name: value for name, value in os.environ.items() if name.startswith("AZURE_")}
+def options_of(warehouse: Warehouse) -> dict[str, str]:
+    """The options of the file system that reads a warehouse. Raises `EngineUnavailable` for what it does not take."""
+    parts, given = urlsplit(warehouse.address), _given(warehouse)
+    match parts.scheme:
+        case "s3":
+            return s3a_options(parts.netloc, given)
+        case "az":
+            return abfs_options(given)
+        case _:
+            return gs_options(given)
+
+
+def _given(warehouse: Warehouse) -> dict[str, Any]:
+    """A warehouse's options with the credentials of now, and what the environment says beside."""
+    scheme = urlsplit(warehouse.address).scheme
+    return {**_of_environment(scheme), **cast("Remote", warehouse).objects.credentials.current}
+
+
+def _of_environment(scheme: str) -> dict[str, str]:
+    """What this process knows of the store by its usual variables, which file systems do not read, or elsewhere."""
+    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES[scheme])}
 
 
 def require_jars(session: SparkSession, scheme: str) -> None:
