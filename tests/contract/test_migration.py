@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from sqlmodel import Field, SQLModel
 
 import lakehouse
 from lakehouse.catalog.store import migration
@@ -27,14 +29,17 @@ FIRST = to_utc("2013-01-05")
 FIRST_US = Interval.of("2013-01-05").start_us
 
 
+class Mine(SQLModel, table=True):
+    """A table of the process that opens a catalog."""
+
+    id: int = Field(primary_key=True)
+
+
 def make_first_form(database: Database) -> None:
     """A catalog at the first revision: a table, two appends (one over ten days), and a drop of the short one."""
 
     def upgrade(connection: sa.Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(migration.MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        migrated_to(connection, "0001")
         tables = sa.MetaData()
         tables.reflect(connection)
         spec = define_table(
@@ -80,6 +85,61 @@ def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     name = server.create_database()
     yield server.url(name)
     server.drop_database(name)
+
+
+def migrated_to(connection: sa.Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migration.MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def described(connection: sa.Connection) -> dict[str, object]:
+    """Every table and index of a database, whatever their columns' order, and every row."""
+    tables = sa.MetaData()
+    tables.reflect(connection)
+    found: dict[str, object] = {}
+    for table in tables.tables.values():
+        rows = [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+        found[table.name] = (sorted(str(sa.schema.CreateColumn(one)) for one in table.columns), rows)
+    if connection.dialect.name == "sqlite":
+        made = connection.execute(sa.text("SELECT type, name, tbl_name, sql FROM sqlite_master")).all()
+        parts = {tuple(row[:3]): sorted(re.findall(r"\w+|[^\w\s,]", row.sql or "")) for row in made}
+    else:
+        parts = {
+            what: sorted(map(str, connection.execute(sa.text(query))))
+            for what, query in {
+                "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+                "constraints": "SELECT conrelid::regclass, pg_get_constraintdef(oid),"
+                " CASE contype WHEN 'c' THEN '' ELSE conname END FROM pg_constraint"
+                " WHERE connamespace = 'public'::regnamespace",
+                "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default"
+                " FROM information_schema.columns WHERE table_schema = 'public'",
+            }.items()
+        }
+    return {**found, **{str(name): part for name, part in parts.items()}}
+
+
+def test_a_new_catalog_is_what_all_migrations_make(bare_url: str, tmp_path: Path) -> None:
+    old = Database(bare_url)
+    old.run(lambda connection: migrated_to(connection, migration.REVISION))
+    expected = old.read(described)
+    assert {"lake", "topic", "serving_node", "upload", "alembic_version"} <= expected.keys()
+
+    def empty(connection: sa.Connection) -> None:
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        tables.drop_all(connection)
+
+    old.run(empty)
+    old.close()
+    with lakehouse.connect(bare_url, tmp_path / "warehouse") as lake:
+        assert lake.verify_erased(values=["nobody@nowhere"]).findings == ()
+    new = Database(bare_url)
+    found = new.read(described)
+    new.close()
+    assert found == expected
+    assert "'head': 0" in str(found["lake"])
 
 
 def test_every_version_of_the_first_form_reads_the_same(bare_url: str, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 import lakehouse
 from lakehouse.catalog.recovery.recover import ROW_GAP
-from lakehouse.catalog.store.models import key_frame, metadata
+from lakehouse.catalog.store.models import key_frame
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.catalog.versions.log import GAP
 from lakehouse.cli import app
 from lakehouse.core.interval import to_utc

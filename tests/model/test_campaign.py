@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lakehouse.catalog.store.models import metadata
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.testing.campaign import __main__ as command
 from lakehouse.testing.campaign import histories, schedules, year
 from lakehouse.testing.campaign.__main__ import main

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, LargeBinary, Text, select
 from sqlalchemy.sql.schema import Table
-from sqlmodel import SQLModel
 
 from lakehouse.catalog.store.encoding import decode_keys, decode_map, decode_statistics
 from lakehouse.catalog.store.rows import DamagedPage, page_tables
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.core.column import DEFAULT
 from lakehouse.core.erased import words_of
 from lakehouse.core.segment_columns import HIGH, LOW
@@ -46,7 +46,7 @@ class Held:
 
 def read_cells(connection: Connection) -> Iterator[Held]:
     """What every text and every content of the database holds. Cost: every row of it."""
-    for table in SQLModel.metadata.sorted_tables:
+    for table in metadata.sorted_tables:
         columns = [one for one in table.columns if isinstance(one.type, Text | LargeBinary) and one.name != "checksum"]
         if columns:
             yield from _of_table(connection, table, columns)

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from lakehouse.catalog.store.models import metadata
+from lakehouse.catalog.store.tables import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
 context.run_migrations()

@@ -1,9 +1,16 @@
-"""Columns and indexes that the catalog's tables share."""
+"""What the catalog's tables share: a row's base, columns and indexes."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, text
+from sqlmodel import SQLModel
 
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite numbers rows only for a column of exactly the type INTEGER."""
+
+
+class Row(SQLModel):
+    """A row of one of the catalog's tables, which are not among those that the process has of its own."""
+
+    metadata = MetaData()
 
 
 def big(**options: object) -> Column:  # type: ignore[type-arg]

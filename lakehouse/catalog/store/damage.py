@@ -9,8 +9,8 @@ from typing import Any, get_args
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, LargeBinary, func, select
 
 from lakehouse.catalog.store.encoding import decode_keys, decode_map, decode_statistics
-from lakehouse.catalog.store.models import metadata
 from lakehouse.catalog.store.rows import spec_from_row
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.core.operation import Kind
 from lakehouse.core.tombstone import TombstoneKind
 from lakehouse.errors import LakehouseError

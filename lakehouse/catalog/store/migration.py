@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
+from lakehouse.catalog.store import models
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.reaction import damaged
 from lakehouse.errors import CatalogUnavailable, LakehouseError
@@ -17,6 +18,7 @@ REVISION = "0020"
 """The newest migration; a catalog at this revision is opened without loading Alembic."""
 _REVISION = re.compile(r"[0-9]{4}")
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
+_KEY = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(7150623954837463021)")
 
 
@@ -69,6 +71,9 @@ def _upgrade(connection: Connection, database: Database) -> None:
         raise CatalogUnavailable(
             "the catalog was written by a newer release; upgrade this package", found=held, expected=REVISION
         )
+    if held is None and not inspect(connection).get_table_names():
+        _create(connection)
+        return
     if held is not None and not any(MIGRATIONS.glob(f"versions/{held}_*.py")):
         raise ValueError(f"a revision that no release wrote: {held}")
     # Alembic takes longer to import than a migrated catalog to open.
@@ -77,3 +82,13 @@ def _upgrade(connection: Connection, database: Database) -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, REVISION)
+
+
+def _create(connection: Connection) -> None:
+    """The tables as the models have them, which are those that all migrations make, in a tenth of the time."""
+    from lakehouse.catalog.store.tables import metadata  # noqa: PLC0415 - late: few opened catalogs are new
+
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(models.lake.insert().values(id=1, head=0, counter=0, next_token=1, clock_us=0, horizon=0))
+    connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {_KEY})"))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": REVISION})

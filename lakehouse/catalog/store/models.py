@@ -17,9 +17,10 @@ from sqlalchemy import (
     text,
     true,
 )
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from lakehouse.catalog.store.columns import NUMBER as _NUMBER
+from lakehouse.catalog.store.columns import Row
 from lakehouse.catalog.store.columns import big as _big
 from lakehouse.catalog.store.columns import dropped as _dropped
 from lakehouse.catalog.store.columns import live_name as _live_name
@@ -28,7 +29,7 @@ from lakehouse.catalog.store.columns import reference as _reference
 from lakehouse.core.checksum import Checksum
 
 
-class LakeRow(SQLModel, table=True):
+class LakeRow(Row, table=True):
     """One row: the number sequence and its newest version. The transaction that updates it holds the head.
 
     Versions below ``horizon`` have expired, except tagged ones and each table's newest. ``warehouse`` is the
@@ -48,7 +49,7 @@ class LakeRow(SQLModel, table=True):
     warehouse: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class TableRow(SQLModel, table=True):
+class TableRow(Row, table=True):
     """A table; a dropped one keeps its row, so that its history stays readable by id.
 
     ``erased_version`` is that of the newest erasure, which invalidates what processes cached before it.
@@ -67,7 +68,7 @@ class TableRow(SQLModel, table=True):
     schema_number: int = Field(default=0, sa_column=_big(server_default="0"))
 
 
-class TableSchemaRow(SQLModel, table=True):
+class TableSchemaRow(Row, table=True):
     """A definition that an altered table has had from a version on, its first one included.
 
     A table that was never altered has none. There is one for each number that segments can have.
@@ -80,7 +81,7 @@ class TableSchemaRow(SQLModel, table=True):
     definition: str = Field(sa_column=Column(Text(), nullable=False))
 
 
-class ViewRow(SQLModel, table=True):
+class ViewRow(Row, table=True):
     """One form of a view, from the version that made it to the one that replaced or dropped it.
 
     ``columns`` lists, as JSON, its columns' names, each with the query's column that it is, or null.
@@ -100,7 +101,7 @@ class ViewRow(SQLModel, table=True):
     dropped_version: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
-class OperationRow(SQLModel, table=True):
+class OperationRow(Row, table=True):
     """An operation from begin to its end; its folder is registered here before its first byte is written.
 
     ``collected``: it was aborted and its folder has been deleted. Operations that replace or delete an interval record
@@ -142,7 +143,7 @@ class OperationRow(SQLModel, table=True):
     keys: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class UpdatedRows(SQLModel, table=True):
+class UpdatedRows(Row, table=True):
     """Rows updated inside the scope of a running replace, by row id; the replace hides them when it commits."""
 
     __tablename__ = "rewritten"
@@ -151,7 +152,7 @@ class UpdatedRows(SQLModel, table=True):
     row_ids: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
-class LockRow(SQLModel, table=True):
+class LockRow(Row, table=True):
     """An exclusive lock on a range of whole chunks, for some keys or all (null)."""
 
     __tablename__ = "chunk_lock"
@@ -165,7 +166,7 @@ class LockRow(SQLModel, table=True):
     priority: int = Field(sa_column=Column(SmallInteger(), nullable=False))
 
 
-class LockWaitRow(SQLModel, table=True):
+class LockWaitRow(Row, table=True):
     """A place in the queue for a lock: later waiters of no higher priority do not get it first."""
 
     __tablename__ = "lock_wait"
@@ -181,7 +182,7 @@ class LockWaitRow(SQLModel, table=True):
     lease_until_us: int = Field(sa_column=_big())
 
 
-class PinRow(SQLModel, table=True):
+class PinRow(Row, table=True):
     """A process that reads: versions from this one on do not expire while its lease lasts."""
 
     __tablename__ = "pin"
@@ -190,7 +191,7 @@ class PinRow(SQLModel, table=True):
     lease_until_us: int = Field(sa_column=_big())
 
 
-class ConsumerRow(SQLModel, table=True):
+class ConsumerRow(Row, table=True):
     """A named reader of a table's change feed, where it is (`lakehouse.core.feed.Position`) and who reads for it.
 
     Versions after its own do not expire while its lease lasts. ``lease_us`` is how long a move renews it.
@@ -208,7 +209,7 @@ class ConsumerRow(SQLModel, table=True):
     given: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class GarbageRow(SQLModel, table=True):
+class GarbageRow(Row, table=True):
     """A data file that no version can reach, and since when; deleted after a grace."""
 
     __tablename__ = "garbage"
@@ -219,7 +220,7 @@ class GarbageRow(SQLModel, table=True):
     marked_us: int = Field(sa_column=_big(index=True))
 
 
-class CommitRow(SQLModel, table=True):
+class CommitRow(Row, table=True):
     """A version."""
 
     __tablename__ = "commit_log"
@@ -230,7 +231,7 @@ class CommitRow(SQLModel, table=True):
     properties: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class CommitTableRow(SQLModel, table=True):
+class CommitTableRow(Row, table=True):
     """What a version did to one table."""
 
     __tablename__ = "commit_table"
@@ -248,7 +249,7 @@ class CommitTableRow(SQLModel, table=True):
     is_exact: bool = Field(sa_column=Column(Boolean(), nullable=False, server_default=true()))
 
 
-class TxnRow(SQLModel, table=True):
+class TxnRow(Row, table=True):
     """A caller's ``(app, sequence)``: present means committed, once."""
 
     __tablename__ = "txn"
@@ -258,7 +259,7 @@ class TxnRow(SQLModel, table=True):
     version: int = Field(sa_column=_big(index=True))
 
 
-class TagRow(SQLModel, table=True):
+class TagRow(Row, table=True):
     """A name for a version, which protects it from expiry."""
 
     __tablename__ = "tag"
@@ -267,7 +268,7 @@ class TagRow(SQLModel, table=True):
     tagged_us: int = Field(sa_column=_big())
 
 
-class SegmentRow(SQLModel, table=True):
+class SegmentRow(Row, table=True):
     """An immutable file of rows. ``statistics`` holds min, max and null counts by column as JSON.
 
     Its newest file is that of ``operation``, after so many ``rewrites``; who made the segment is in its ``id``. A
@@ -302,7 +303,7 @@ class SegmentRow(SQLModel, table=True):
     codec: int | None = Field(default=None, sa_column=_big(nullable=True))
 
 
-class TombstoneRow(SQLModel, table=True):
+class TombstoneRow(Row, table=True):
     """Hides rows of segments with a smaller ordinal.
 
     The set of a key or row tombstone is in `TombstoneSetRow` or, with a ``path``, in a file; ``statistics`` bounds it.
@@ -331,7 +332,7 @@ class TombstoneRow(SQLModel, table=True):
     checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
 
 
-class TombstoneSetRow(SQLModel, table=True):
+class TombstoneSetRow(Row, table=True):
     """The row ids or primary keys of a small tombstone, stored separately so that planning need not read them."""
 
     __tablename__ = "tombstone_set"
@@ -339,7 +340,7 @@ class TombstoneSetRow(SQLModel, table=True):
     content: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
-class SegmentSummaryRow(SQLModel, table=True):
+class SegmentSummaryRow(Row, table=True):
     """A summary of a column's values in a segment, by Parquet field id: an index or a sketch. Derived.
 
     It is in ``content`` or, with a ``path``, in a file that the operation wrote.
@@ -361,7 +362,7 @@ class SegmentSummaryRow(SQLModel, table=True):
     checksum: Checksum | None = Field(default=None, sa_column=Column(LargeBinary()))
 
 
-class BinRow(SQLModel, table=True):
+class BinRow(Row, table=True):
     """The newest version of a bin, its newest key frame, and the number of versions since."""
 
     __tablename__ = "bin"
@@ -374,7 +375,7 @@ class BinRow(SQLModel, table=True):
     chain: int = Field(sa_column=_big())
 
 
-class DeltaRow(SQLModel, table=True):
+class DeltaRow(Row, table=True):
     """One ADD (1) or DROP (-1) of a segment or tombstone in one bin at one version."""
 
     __tablename__ = "delta"
@@ -390,7 +391,7 @@ class DeltaRow(SQLModel, table=True):
     is_tombstone: bool
 
 
-class KeyFrameRow(SQLModel, table=True):
+class KeyFrameRow(Row, table=True):
     """One bin's state at one version: an Arrow page of its live segments and tombstones. Derived."""
 
     __tablename__ = "key_frame"
@@ -401,7 +402,7 @@ class KeyFrameRow(SQLModel, table=True):
     page: bytes = Field(sa_column=Column(LargeBinary(), nullable=False))
 
 
-class TaskRow(SQLModel, table=True):
+class TaskRow(Row, table=True):
     """A task of the table service, kept for a while after its end. ``table_id`` is null for one of the whole lake.
 
     ``identity`` keeps the same task from being proposed twice; ``entries`` holds the ids of its input segments and
@@ -444,7 +445,7 @@ class TaskRow(SQLModel, table=True):
     error: str | None = Field(default=None, sa_column=Column(Text()))
 
 
-class UpkeepRow(SQLModel, table=True):
+class UpkeepRow(Row, table=True):
     """The version of a table that the service planned last, when to plan again, and the bytes written until then."""
 
     __tablename__ = "upkeep"
@@ -457,7 +458,7 @@ class UpkeepRow(SQLModel, table=True):
     rewritten_bytes: int = Field(sa_column=_big())
 
 
-class PlanCountRow(SQLModel, table=True):
+class PlanCountRow(Row, table=True):
     """How often reads plan the chunks of a bin: a count that halves every week, as of a stored time."""
 
     __tablename__ = "plan_count"
@@ -492,4 +493,3 @@ key_frame = KeyFrameRow.__table__  # type: ignore[attr-defined]
 task = TaskRow.__table__  # type: ignore[attr-defined]
 upkeep = UpkeepRow.__table__  # type: ignore[attr-defined]
 plan_count = PlanCountRow.__table__  # type: ignore[attr-defined]
-metadata = SQLModel.metadata

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Column, Index, Integer, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from lakehouse.catalog.store.columns import big
+from lakehouse.catalog.store.columns import Row, big
 
 
-class ServingGroupRow(SQLModel, table=True):
+class ServingGroupRow(Row, table=True):
     """A group. The flip of its live version is one update of this row, by compare-and-set on ``flips``."""
 
     __tablename__ = "serving_group"
@@ -22,7 +22,7 @@ class ServingGroupRow(SQLModel, table=True):
     flipped_us: int = Field(sa_column=big())
 
 
-class ServingNodeRow(SQLModel, table=True):
+class ServingNodeRow(Row, table=True):
     """A node. Versions from ``least`` on are protected from expiry until its lease ends.
 
     ``report`` is a `lakehouse.core.serving.group.NodeReport` as JSON.

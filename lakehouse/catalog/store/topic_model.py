@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sqlalchemy import Column, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from lakehouse.catalog.store.columns import big
+from lakehouse.catalog.store.columns import Row, big
 
 
-class TopicRow(SQLModel, table=True):
+class TopicRow(Row, table=True):
     """A topic, the process that runs or ran it, and its last report (`lakehouse.core.topic.Progress`) as JSON."""
 
     __tablename__ = "topic"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sqlalchemy import Column, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
-from lakehouse.catalog.store.columns import reference
+from lakehouse.catalog.store.columns import Row, reference
 
 
-class UploadRow(SQLModel, table=True):
+class UploadRow(Row, table=True):
     """An upload of an operation's file, from before its first part until it is completed or aborted.
 
     ``id`` is the store's; ``path`` is where the file will be stored.

@@ -25,8 +25,8 @@ from typing import Any
 import pyarrow as pa
 
 import lakehouse
-from lakehouse.catalog.store.models import metadata
 from lakehouse.catalog.store.opening import sqlite  # two copies of SQLite in one process would undo each other's locks
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.errors import LakehouseError
 from lakehouse.testing.campaign.outcome import Outcome
 
