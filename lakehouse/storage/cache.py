@@ -44,6 +44,8 @@ WHOLE_MODE = 0o444
 PARTIAL_MODE = 0o744
 """Of copies with holes."""
 _RECORDS = ".parts"
+_NO_PARTS = b"whole"
+"""The record of a copy that has gone, where the next one has to be whole."""
 _T = TypeVar("_T")
 _WRITTEN = re.compile(r"[^/]+/([0-9a-f]{32})/")
 """The stored path of what an operation wrote."""
@@ -220,6 +222,21 @@ class Cache:
         for one in stored:
             with self.recording():
                 self._unlink(one)
+
+    def distrust(self, stored: str) -> None:
+        """Delete a copy that may be spoiled; the next one of its name has to be whole.
+
+        Whoever reads this one has asked for parts of it, and opens it by its name.
+        """
+        with self.recording():
+            self._unlink(stored)
+            self._replace(self.record(stored), bytearray(_NO_PARTS))
+
+    def has_to_be_whole(self, stored: str) -> bool:
+        """Whether the next copy of a name has to be, since another one was deleted that somebody may read."""
+        with suppress(FileNotFoundError):
+            return self.record(stored).read_bytes() == _NO_PARTS
+        return False
 
     def copies(self) -> list[str]:
         """Stored paths of all copies. Cost: a look at each."""

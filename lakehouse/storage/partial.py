@@ -42,8 +42,8 @@ def is_worth_it(file: Committed, columns: Collection[str] | None) -> bool:
 
 def bring_parts(
     cache: Cache, objects: Objects, file: Committed, columns: Collection[str], erasure: int | None = None
-) -> bool:
-    """See to it that the blocks of some columns are in a copy; return whether all were.
+) -> bool | None:
+    """See to it that the blocks of some columns are in a copy; return whether all were, None if it has to be whole.
 
     The caller holds the copy. Cost: a request for the footer where it is not there, then one for each run of blocks
     that is missing. Raises `SegmentUnreadable`, `StorageUnavailable`.
@@ -52,8 +52,12 @@ def bring_parts(
     return cache.making_room(lambda: _bring(cache, objects, file, columns, erasure))
 
 
-def _bring(cache: Cache, objects: Objects, file: Committed, columns: Collection[str], erasure: int | None) -> bool:
+def _bring(
+    cache: Cache, objects: Objects, file: Committed, columns: Collection[str], erasure: int | None
+) -> bool | None:
     while not cache.has(file.path, file.bytes):
+        if cache.has_to_be_whole(file.path):
+            return None
         handle = _open(cache, file)
         if handle is None:
             handle = _make(cache, objects, file, erasure)
@@ -111,7 +115,7 @@ def _make(cache: Cache, objects: Objects, file: Committed, erasure: int | None) 
         _write(handle, content, file.bytes - length)
         os.fchmod(handle, PARTIAL_MODE)
         with cache.recording():
-            if os.path.lexists(path):
+            if os.path.lexists(path) or cache.has_to_be_whole(file.path):
                 return None
             cache.note_older(erasure)
             cache.record(file.path).unlink(missing_ok=True)

@@ -160,7 +160,9 @@ class Remote:
         try:
             self.file(file.path)
             if columns is not None and is_worth_it(file, columns):
-                return bring_parts(self.cache, self.objects, file, columns, erasure)
+                found = bring_parts(self.cache, self.objects, file, columns, erasure)
+                if found is not None:
+                    return found
             self.cache.add(file.path, write, erasure)
         except SegmentUnreadable as error:
             facts = {**error.facts, "path": f"{self.address}/{file.path}"}
@@ -176,7 +178,6 @@ class Remote:
         """The object, fetched again; its copy stays until the block ends, however little the cache may hold."""
         holder = Holder()
         self.cache.hold([file.path], holder)
-        self.cache.drop([file.path])
         error = self._bring(file, erasure=self._known_erasure())
         if isinstance(error, SegmentUnreadable):
             raise error
@@ -193,7 +194,8 @@ class Remote:
             is_there = self.file(stored).is_file()
         except SegmentUnreadable:  # no path of a file in it
             return False
-        self.cache.drop([stored])
+        if is_there:
+            self.cache.distrust(stored)
         return is_copy or is_there
 
     def delete(self, stored: Iterable[str]) -> int:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import lakehouse
 from lakehouse.catalog.store.tables import metadata
 from lakehouse.testing.campaign import __main__ as command
-from lakehouse.testing.campaign import histories, schedules, year
+from lakehouse.testing.campaign import copies, histories, schedules, year
 from lakehouse.testing.campaign.__main__ import main
 from lakehouse.testing.campaign.outcome import Outcome
 from lakehouse.testing.campaign.parts import PARTS, Part, shares
@@ -26,6 +30,23 @@ def test_a_slice_of_histories_finds_nothing_wrong() -> None:
 def test_a_slice_of_schedules_finds_nothing_wrong() -> None:
     outcome = schedules.run(40, seed=3)
     assert (outcome.tried, outcome.wrong) == (40, [])
+
+
+def test_readers_that_are_killed_over_one_folder_of_copies_leave_nothing_wrong() -> None:
+    outcome = copies.run(3, seed=3)
+    assert (outcome.tried, outcome.wrong) == (3, [])
+    assert outcome.refused > 0
+
+
+def test_a_hole_in_a_copy_that_is_read_as_rows_is_noticed(tmp_path: Path) -> None:
+    with lakehouse.connect(f"sqlite:///{tmp_path}/c.db", tmp_path / "w") as lake:
+        table = lake.create_table("events", "id BIGINT, one BIGINT")
+        ids = np.arange(100)
+        table.append(pa.table({"id": ids, "one": copies.values("one", ids)}))
+        assert copies.ask(table, "one", 0, 100) == ""
+        table.update({"one": "0"}, "id = 7")
+        assert "1 are zero" in copies.ask(table, "one", 0, 100)
+        assert "of 120" in copies.ask(table, "one", 0, 120)
 
 
 def test_a_history_that_loses_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

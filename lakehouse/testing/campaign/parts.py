@@ -36,6 +36,7 @@ PARTS = (
     Part("histories", "steps", 5_000, 100),
     Part("schedules", "schedules", 10_000, 100),
     Part("kills", "kills", 500, 65),
+    Part("copies", "copies", 100, 20),
     Part("year", "days", 365, 365),
     Part("flips", "flips", 1_000, 100),
     Part("refusals", "hostile", 20_000, 500),

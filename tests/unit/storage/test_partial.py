@@ -95,6 +95,29 @@ def test_parts_of_a_copy_that_is_dropped_meanwhile_are_fetched_into_the_next(fil
     require_right(folder, cache, segment, COLUMNS)
 
 
+@pytest.mark.parametrize("nth", [1, 2])
+def test_after_a_copy_that_was_distrusted_comes_a_whole_one_for_all_who_ask_for_other_parts(file, tmp_path, nth):
+    folder, segment = file
+    cache, plain = Cache(tmp_path), Objects(folder.as_uri())
+    bring_parts(cache, plain, segment, ["id"])
+
+    def distrust(request: int) -> None:
+        if request == nth:
+            cache.distrust(segment.path)
+
+    assert bring_parts(Cache(tmp_path), interrupted(folder, distrust), segment, ["other"]) is (
+        None if nth == 1 else False
+    )
+    if nth == 2:  # it asked once, for what was missing
+        cache.distrust(segment.path)
+    assert bring_parts(Cache(tmp_path), plain, segment, ["other"]) is None
+    assert cache.copies() == []
+    cache.add(segment.path, lambda aside: aside.write_bytes((folder / segment.path).read_bytes()))
+    assert bring_parts(Cache(tmp_path), plain, segment, ["other"])
+    cache.clear()
+    assert bring_parts(Cache(tmp_path), plain, segment, ["other"]) is False
+
+
 @pytest.mark.parametrize("nth", range(1, 5))
 def test_no_copy_is_called_whole_that_another_one_has_just_begun(file, tmp_path, nth):
     folder, segment = file
