@@ -82,9 +82,9 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place.
 
     ``x LIKE ANY ('a%', 'b%')`` is made of OR, ``= ANY (query)`` is IN, ``<> ALL (query)`` NOT IN, ``> ALL (query)``
-    looks at the greatest value, FETCH FIRST is LIMIT, ``generate_series(1, 3)`` in a FROM is ``range(1, 4)``,
-    ``grouping_id()`` has the columns of GROUP BY, ``current_schema()`` is its value, and functions that Spark itself
-    defines by others are those. Cost: one walk.
+    looks at the greatest value, FETCH FIRST is LIMIT, LIMIT ALL is none, ``generate_series(1, 3)`` in a FROM is
+    ``range(1, 4)``, ``grouping_id()`` has the columns of GROUP BY, ``current_schema()`` is its value, and functions
+    that Spark itself defines by others are those. Cost: one walk.
     """
     for node in reversed(nodes_of(tree)):  # children first
         match node:
@@ -100,6 +100,8 @@ def spelled_out(tree: exp.Expr) -> exp.Expr:
                 put(node, _extracted(node))
             case exp.Fetch():
                 _limit(node)
+            case exp.Limit(expression=exp.Var()) if node.expression.name.upper() == "ALL":
+                node.pop()
             case exp.GroupingId() if not node.expressions:
                 node.set("expressions", _grouped(node))
             case exp.Anonymous() if (str(node.this).lower(), len(node.expressions)) in _CALLED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import ErrorLevel, Generator, exp
@@ -35,6 +36,10 @@ def _within_group(writer: Generator, node: exp.WithinGroup) -> str:
     return f"{name}({writer.sql(node.this.this)}) WITHIN GROUP (ORDER BY {order})"
 
 
+_TODAY: dict[type[exp.Expr], Callable[[Generator, exp.Expr], str]] = {exp.CurrentDate: lambda *_: "current_date()"}
+"""Without brackets it would be a column of that name, if there is one: that of its own result, too."""
+
+
 def _is_zero(node: exp.Expr) -> bool:
     literal = node.this if isinstance(node, exp.Cast) else node
     return isinstance(literal, exp.Literal) and not literal.is_string and not literal.name.strip("0.eE+-")
@@ -43,6 +48,7 @@ def _is_zero(node: exp.Expr) -> bool:
 class _SparkGenerator(SparkGenerator):
     TRANSFORMS: ClassVar = {
         **SparkGenerator.TRANSFORMS,
+        **_TODAY,
         exp.With: Generator.with_sql,
         exp.WithinGroup: _within_group,
     }
@@ -75,7 +81,12 @@ class _SparkGenerator(SparkGenerator):
 
 
 class _DuckDBGenerator(DuckDBGenerator):
-    TRANSFORMS: ClassVar = {**DuckDBGenerator.TRANSFORMS, exp.WithinGroup: _within_group}
+    TRANSFORMS: ClassVar = {
+        **DuckDBGenerator.TRANSFORMS,
+        **_TODAY,
+        exp.CurrentTimestamp: lambda *_: "now()",
+        exp.WithinGroup: _within_group,
+    }
 
     def literal_sql(self, expression: exp.Literal) -> str:
         return text_term(expression.name).duckdb if expression.is_string else str(expression.name)

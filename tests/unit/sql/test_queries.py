@@ -16,6 +16,7 @@ from tests.unit.sql.conftest import rows_of
         ("SELECT id FROM trips ORDER BY id DESC LIMIT 2", [(4,), (3,)]),
         ("SELECT ID, Client FROM TRIPS WHERE Id = 1", [(1, "UA")]),
         ("SELECT count(*) FROM trips", [(4,)]),
+        ("SELECT id FROM trips ORDER BY id LIMIT ALL OFFSET 2", [(3,), (4,)]),
         ("SELECT sum(id), avg(price), count(DISTINCT client) FROM trips", [(10, -0.5 / 3, 2)]),
         ("SELECT `seats free` FROM trips WHERE `seats free` > 3", [(7,)]),
         ("SELECT client FROM trips WHERE client = 'it''s' AND client LIKE 'it\\'%'", [("it's",)]),
@@ -81,6 +82,15 @@ def test_a_query_gives(still_lake: lakehouse.Lake, text: str, expected: list[tup
 def test_columns_without_a_name_are_called_as_they_are_written(lake: lakehouse.Lake) -> None:
     found = lake.sql("SELECT id, id % 2, count(*) AS n FROM trips GROUP BY id", engine="duckdb")
     assert found.columns == ["id", "id % 2", "n"]
+
+
+def test_the_day_of_today_is_never_a_column(lake: lakehouse.Lake) -> None:
+    ((day, now),) = rows_of(lake, "SELECT current_date, current_timestamp() FROM trips LIMIT 1")
+    assert day == now.date()
+    lake.sql("CREATE TABLE odd (`current_date` INT, `current_timestamp` INT)")
+    lake.sql("INSERT INTO odd VALUES (1, 2)")
+    ((day, now, *held),) = rows_of(lake, "SELECT current_date(), now(), `current_date`, `current_timestamp` FROM odd")
+    assert (day, held) == (now.date(), [1, 2])
 
 
 def test_integer_sums_are_64_bits_wide_also_under_two_equal_names(lake: lakehouse.Lake) -> None:
