@@ -19,7 +19,17 @@ from lakehouse.cli.options import (
     pinned,
     point_in_history,
 )
-from lakehouse.cli.output import console, last_instant, plain, print_json, print_line, print_table, show, show_bytes
+from lakehouse.cli.output import (
+    console,
+    last_instant,
+    plain,
+    print_json,
+    print_line,
+    print_table,
+    show,
+    show_bytes,
+    show_last,
+)
 from lakehouse.cli.picture import LEGEND, draw
 from lakehouse.core.bars import bars
 from lakehouse.core.drawn import gaps, said_of_others
@@ -218,8 +228,11 @@ def _print_document(document: dict[str, Any]) -> None:
         )
     if "tombstones" in document:
         print_table(
-            ["id", "ordinal", "kind", "from", "until", "keys"],
-            [[one.id, one.ordinal, one.kind, one.start, one.end, one.keys] for one in document["tombstones"]],
+            ["id", "ordinal", "kind", "first", "last", "keys"],
+            [
+                [one.id, one.ordinal, one.kind, one.start, show_last(one.end), one.keys]
+                for one in document["tombstones"]
+            ],
             title="tombstones",
         )
     if "key_frames" in document:
@@ -252,7 +265,7 @@ def diff(
     if not rows:
         return print_line(f"{table} is the same at {a} and {b}")
     print_table(
-        ["chunk", "change", "kind", "id", "ordinal", "from", "until", "rows"],
+        ["chunk", "change", "kind", "id", "ordinal", "first", "last", "rows"],
         [
             [
                 one["chunk_start"],
@@ -261,12 +274,13 @@ def diff(
                 one["id"],
                 one["ordinal"],
                 one["start"],
-                one["end"],
+                show_last(one["end"]),
                 one["rows"],
             ]
             for one in rows
         ],
         title=f"{table}: {a} .. {b}",
+        spare=["ordinal", "id"],
     )
     return None
 

@@ -174,6 +174,19 @@ def last_instant(end: datetime) -> datetime:
     return end - timedelta(microseconds=1)
 
 
+def show_last(end: datetime) -> str:
+    """Where something ends: at its last instant or, if that is the shorter text, before an instant.
+
+    >>> from datetime import UTC
+    >>> show_last(datetime(2013, 1, 5, 8, 0, 0, 1, tzinfo=UTC)), show_last(Interval.of("2013-01-05").end)
+    ('2013-01-05 08:00', 'before 2013-01-06')
+    """
+    if end == MAX_TIME:
+        return show_time(end)
+    last, before = show_time(last_instant(end)), show_time(end)
+    return last if len(last) <= len(before) else f"before {before}"
+
+
 def printable(text: str) -> str:
     r"""Text without control characters: stored text must not control the terminal.
 

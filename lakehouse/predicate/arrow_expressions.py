@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.errors import InvalidPredicate
+from lakehouse.predicate.written import too_deep
 from lakehouse.predicate.written_parts import IN_SQL, among, column, is_float, nan_or_null, value
 
 _COMPARED = {"equal": "=", "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
@@ -40,7 +41,7 @@ def from_arrow(expression: Any, schema: pa.Schema) -> str:
     try:
         return _condition(_tree(expression), schema)
     except RecursionError as error:
-        raise InvalidPredicate("the filter is nested too deeply") from error
+        raise too_deep() from error
 
 
 def _condition(node: _Node, schema: pa.Schema) -> str:

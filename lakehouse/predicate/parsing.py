@@ -20,6 +20,7 @@ from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.expressions import is_expression, written
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
+from lakehouse.predicate.written import too_deep
 from lakehouse.remembered import Remembered
 
 MAX_LENGTH = 1_000_000
@@ -104,7 +105,7 @@ def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualifi
     try:
         term = translator.boolean(node)
     except RecursionError as error:
-        raise InvalidPredicate("the filter is nested too deeply", where=where[:200]) from error
+        raise too_deep(where=where[:200]) from error
     return ParsedPredicate(where, term.true, translator.read(), term.spark, term.duckdb)
 
 
@@ -145,7 +146,7 @@ def parse_expression(
         found = translator.value(node)
         term = typed(found, target.type)
     except RecursionError as error:
-        raise InvalidPredicate("the expression is nested too deeply", column=target.name) from error
+        raise too_deep(column=target.name) from error
     return ParsedExpression(text, translator.read(), term.spark, term.duckdb)
 
 
@@ -188,9 +189,7 @@ def parse_condition(where: str) -> exp.Expr:
     except InvalidInput:
         raise
     except RecursionError as error:
-        raise InvalidPredicate(
-            "the filter is nested too deeply; take parentheses away, or say it as a list (IN)", where=where[:200]
-        ) from error
+        raise too_deep(where=where[:200]) from error
     except PARSER_ERRORS as error:
         cause = str(error).split("\n")[0] or type(error).__name__
         raise InvalidPredicate("not a condition in SQL", where=where[:200], cause=cause) from error

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.errors import InvalidPredicate
+from lakehouse.predicate.written import too_deep
 from lakehouse.predicate.written_parts import IN_SQL, among, column, is_float, nan_or_null, value
 
 _COMPARED = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
@@ -38,7 +39,7 @@ def from_polars(expression: Any, schema: pa.Schema) -> str:
     try:
         return _condition(json.loads(stored), schema)
     except RecursionError as error:
-        raise InvalidPredicate("the filter is nested too deeply") from error
+        raise too_deep() from error
 
 
 def _condition(tree: Any, schema: pa.Schema) -> str:

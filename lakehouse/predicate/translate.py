@@ -35,6 +35,7 @@ from lakehouse.predicate.written import (
     number,
     refused,
     shown,
+    too_deep,
     typed_literal,
 )
 
@@ -110,7 +111,7 @@ class Translator:
             raise InvalidPredicate("a function or an operator lacks an argument")
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise InvalidPredicate("the filter is nested too deeply", most=_MAX_DEPTH)
+            raise too_deep(most=_MAX_DEPTH)
         try:
             found = self._value(node)
         finally:

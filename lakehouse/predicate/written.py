@@ -148,6 +148,11 @@ def hexadecimal(node: exp.Expr) -> Literal:
         raise refused(node) from error
 
 
+def too_deep(**facts: Any) -> InvalidPredicate:
+    """The error for a filter, or another expression, that is nested more deeply than can be read."""
+    return InvalidPredicate("the filter is nested too deeply; take parentheses away, or say it as a list (IN)", **facts)
+
+
 def no_column(name: str, columns: Sequence[str]) -> UnknownColumn:
     """The error for a column that a filter names and its table has not."""
     return unknown_column("the filter names an unknown column", name, columns)

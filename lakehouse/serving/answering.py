@@ -29,6 +29,7 @@ from lakehouse.serving.frozen import Frozen, FrozenSession
 from lakehouse.session.session import Session
 from lakehouse.sql.parse import check_text, parse_statement
 from lakehouse.sql.translation import Translation, translate
+from lakehouse.sql.tree import too_deep
 from lakehouse.sql.values import Values
 from lakehouse.storage.warehouse import Warehouse
 from lakehouse.table.tables import open_table
@@ -174,7 +175,7 @@ class Translations:
         try:
             translation, _ = translate(session, tree, "duckdb")
         except RecursionError as error:
-            raise InvalidStatement("the statement is nested too deeply") from error
+            raise too_deep() from error
         if values is None:
             self._known.put(text, translation, cost=len(text) + len(translation.text))
         return translation

@@ -25,6 +25,7 @@ from lakehouse.sql.literals import whole_number
 from lakehouse.sql.pivots import check_pivot
 from lakehouse.sql.ranges import bounds_of, is_range
 from lakehouse.sql.samples import check_sample
+from lakehouse.sql.tree import too_deep
 
 _MAX_DEPTH = 200
 _BINARY = ("this", "expression")
@@ -168,7 +169,7 @@ def check_allowed(tree: exp.Expr, engine: str) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > _MAX_DEPTH:
-            raise InvalidStatement("the statement is nested too deeply", most=_MAX_DEPTH)
+            raise too_deep(most=_MAX_DEPTH)
         _check_node(node, engine)
         for child in node.iter_expressions():
             chained = type(child) is type(node) and isinstance(node, _CHAINS)

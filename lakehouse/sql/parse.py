@@ -14,10 +14,10 @@ from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.sql.shorthand import spelled_out
+from lakehouse.sql.tree import too_deep
 from lakehouse.sql.values import Values, bind_values, require_bound
 from lakehouse.sql.words import Show, read_show
 
-TOO_DEEP = "the statement is nested too deeply; take parentheses away, or name inner queries by WITH"
 _MAX_LENGTH = 1_000_000
 _MOST_STEPS = 1000
 _BEGINNINGS = (
@@ -215,7 +215,7 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
             cause=found.get("description") or _first_line(error),
         ) from error
     except RecursionError as error:
-        raise InvalidStatement(TOO_DEEP) from error
+        raise too_deep() from error
     except PARSER_ERRORS as error:
         raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
     if len(trees) != 1 or trees[0] is None:

@@ -18,10 +18,10 @@ from lakehouse.reading.again import again_if_forgotten
 from lakehouse.session.session import Session
 from lakehouse.sql.allowed import refused
 from lakehouse.sql.changed import ChangedRows, changed_rows
-from lakehouse.sql.parse import TOO_DEEP
 from lakehouse.sql.system import CHANGES
 from lakehouse.sql.system_rows import rows_of
 from lakehouse.sql.translation import Asked, Translation, translate
+from lakehouse.sql.tree import too_deep
 from lakehouse.table.tables import open_table
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def bind(
     try:
         translation, tables = _translated(session, tree, engine, row_ids, as_of)
     except RecursionError as error:
-        raise InvalidStatement(TOO_DEEP) from error
+        raise too_deep() from error
     if text is not None and translation.is_lasting:
         session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
     found = _held(session, translation, as_of, lambda: _planned(session, translation, tables, as_of))

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlglot import exp
+
+from lakehouse.errors import InvalidStatement
 
 Node = TypeVar("Node", bound=exp.Expr)
 _POSITIONS = frozenset({"line", "col", "start", "end"})
 """What the parser notes of a name's place in the text: nobody asks for it once there is a tree."""
+
+
+def too_deep(**facts: Any) -> InvalidStatement:
+    """The error for a statement that is nested more deeply than can be read."""
+    return InvalidStatement(
+        "the statement is nested too deeply; take parentheses away, or name inner queries by WITH", **facts
+    )
 
 
 def copied(tree: Node) -> Node:

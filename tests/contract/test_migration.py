@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from sqlmodel import Field, SQLModel
 
 import lakehouse
 from lakehouse.catalog.store import migration
@@ -27,12 +26,6 @@ from lakehouse.testing.rows import SCHEMA, arrow
 DAY_US = 86_400_000_000
 FIRST = to_utc("2013-01-05")
 FIRST_US = Interval.of("2013-01-05").start_us
-
-
-class Mine(SQLModel, table=True):
-    """A table of the process that opens a catalog."""
-
-    id: int = Field(primary_key=True)
 
 
 def make_first_form(database: Database) -> None:

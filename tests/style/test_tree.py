@@ -119,7 +119,7 @@ def test_the_console_asks_the_library_and_knows_no_orchestrator() -> None:
         for name in _imported(node)
     }
     assert "lakehouse" in imported
-    assert imported.isdisjoint({"dagster", "assets", "resources", "sqlalchemy", "sqlmodel", "pyspark"})
+    assert imported.isdisjoint({"dagster", "assets", "resources", "sqlalchemy", "pyspark"})
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -277,8 +277,8 @@ class _States:
                 rows[self._is_tombstone[entry]].append({"entry": entry, "at": self._first[entry], "until": dropped})
         for table, corrected in ((models.segment, rows[False]), (models.tombstone, rows[True])):
             if corrected:
-                entry = table.update().where(table.c.id == bindparam("entry"))
-                change = entry.values(added_version=bindparam("at"), dropped_version=bindparam("until"))
+                statement = table.update().where(table.c.id == bindparam("entry"))
+                change = statement.values(added_version=bindparam("at"), dropped_version=bindparam("until"))
                 self._connection.execute(change, corrected)
 
 

@@ -1,26 +1,21 @@
-"""What the catalog's tables share: a row's base, columns and indexes."""
+"""Columns and indexes that the catalog's tables share."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, text
-from sqlmodel import SQLModel
 
+metadata = MetaData()
+"""The catalog's tables, and nobody else's."""
 NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite numbers rows only for a column of exactly the type INTEGER."""
 
 
-class Row(SQLModel):
-    """A row of one of the catalog's tables, which are not among those that the process has of its own."""
-
-    metadata = MetaData()
-
-
-def big(**options: object) -> Column:  # type: ignore[type-arg]
+def big(name: str, **options: object) -> Column:  # type: ignore[type-arg]
     """A whole number of 64 bits, not null unless the options say so."""
-    return Column(BigInteger(), **{"nullable": False, **options})  # type: ignore[arg-type]
+    return Column(name, BigInteger(), **{"nullable": False, **options})  # type: ignore[arg-type]
 
 
-def reference(target: str, **options: object) -> Column:  # type: ignore[type-arg]
+def reference(name: str, target: str, **options: object) -> Column:  # type: ignore[type-arg]
     """The number of a row of another table."""
-    return Column(BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
+    return Column(name, BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
 
 
 def live_name(table: str) -> Index:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, Index, Integer, Text
-from sqlmodel import Field
+from sqlalchemy import CheckConstraint, Column, Index, Integer, Table, Text
 
-from lakehouse.catalog.store.columns import Row, big
+from lakehouse.catalog.store.columns import big, metadata
 
+serving_group = Table(
+    "serving_group",
+    metadata,
+    Column("name", Text(), primary_key=True),
+    Column("lake", Text(), nullable=False),
+    big("live"),
+    big("target", nullable=True),
+    big("flips"),
+    Column("replicas", Integer(), nullable=True),
+    big("flipped_us"),
+    CheckConstraint("target IS NULL OR target > live"),
+)
+"""A group. The flip of its live version is one update of this row, by compare-and-set on ``flips``."""
+serving_node = Table(
+    "serving_node",
+    metadata,
+    Column("id", Text(), primary_key=True),
+    Column("group_name", Text(), nullable=False),
+    Column("url", Text(), nullable=False),
+    Column("stage", Text(), nullable=False),
+    big("live"),
+    big("least"),
+    big("lease_until_us"),
+    Column("report", Text(), nullable=False),
+    Index("serving_node_group", "group_name"),
+)
+"""A node. Versions from ``least`` on are protected from expiry until its lease ends.
 
-class ServingGroupRow(Row, table=True):
-    """A group. The flip of its live version is one update of this row, by compare-and-set on ``flips``."""
-
-    __tablename__ = "serving_group"
-    __table_args__ = (CheckConstraint("target IS NULL OR target > live"),)
-    name: str = Field(sa_column=Column(Text(), primary_key=True))
-    lake: str = Field(sa_column=Column(Text(), nullable=False))
-    live: int = Field(sa_column=big())
-    target: int | None = Field(sa_column=big(nullable=True))
-    flips: int = Field(sa_column=big())
-    replicas: int | None = Field(sa_column=Column(Integer(), nullable=True))
-    flipped_us: int = Field(sa_column=big())
-
-
-class ServingNodeRow(Row, table=True):
-    """A node. Versions from ``least`` on are protected from expiry until its lease ends.
-
-    ``report`` is a `lakehouse.core.serving.group.NodeReport` as JSON.
-    """
-
-    __tablename__ = "serving_node"
-    __table_args__ = (Index("serving_node_group", "group_name"),)
-    id: str = Field(sa_column=Column(Text(), primary_key=True))
-    group_name: str = Field(sa_column=Column(Text(), nullable=False))
-    url: str = Field(sa_column=Column(Text(), nullable=False))
-    stage: str = Field(sa_column=Column(Text(), nullable=False))
-    live: int = Field(sa_column=big())
-    least: int = Field(sa_column=big())
-    lease_until_us: int = Field(sa_column=big())
-    report: str = Field(sa_column=Column(Text(), nullable=False))
-
-
-serving_group = ServingGroupRow.__table__  # type: ignore[attr-defined]
-serving_node = ServingNodeRow.__table__  # type: ignore[attr-defined]
+``report`` is a `lakehouse.core.serving.group.NodeReport` as JSON.
+"""

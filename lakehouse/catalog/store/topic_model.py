@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Text
-from sqlmodel import Field
+from sqlalchemy import Column, Table, Text
 
-from lakehouse.catalog.store.columns import Row, big
+from lakehouse.catalog.store.columns import big, metadata
 
-
-class TopicRow(Row, table=True):
-    """A topic, the process that runs or ran it, and its last report (`lakehouse.core.topic.Progress`) as JSON."""
-
-    __tablename__ = "topic"
-    name: str = Field(sa_column=Column(Text(), primary_key=True))
-    process: str = Field(sa_column=Column(Text(), nullable=False))
-    state: str = Field(sa_column=Column(Text(), nullable=False))
-    reported_us: int = Field(sa_column=big())
-    report: str = Field(sa_column=Column(Text(), nullable=False))
-
-
-topic = TopicRow.__table__  # type: ignore[attr-defined]
+topic = Table(
+    "topic",
+    metadata,
+    Column("name", Text(), primary_key=True),
+    Column("process", Text(), nullable=False),
+    Column("state", Text(), nullable=False),
+    big("reported_us"),
+    Column("report", Text(), nullable=False),
+)
+"""A topic, the process that runs or ran it, and its last report (`lakehouse.core.topic.Progress`) as JSON."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Text
-from sqlmodel import Field
+from sqlalchemy import Column, Table, Text
 
-from lakehouse.catalog.store.columns import Row, reference
+from lakehouse.catalog.store.columns import metadata, reference
 
+upload = Table(
+    "upload",
+    metadata,
+    reference("operation", "operation.number", primary_key=True),
+    Column("path", Text(), primary_key=True),
+    Column("id", Text(), primary_key=True),
+)
+"""An upload of an operation's file, from before its first part until it is completed or aborted.
 
-class UploadRow(Row, table=True):
-    """An upload of an operation's file, from before its first part until it is completed or aborted.
-
-    ``id`` is the store's; ``path`` is where the file will be stored.
-    """
-
-    __tablename__ = "upload"
-    operation: int = Field(sa_column=reference("operation.number", primary_key=True))
-    path: str = Field(sa_column=Column(Text(), primary_key=True))
-    id: str = Field(sa_column=Column(Text(), primary_key=True))
-
-
-upload = UploadRow.__table__  # type: ignore[attr-defined]
+``id`` is the store's; ``path`` is where the file will be stored.
+"""

@@ -246,6 +246,13 @@ def test_diff_lists_what_came_and_went(run: Run, trips: Path) -> None:
     assert [(change["action"], change["kind"]) for change in document["changes"]] == [("drop", "segment")]
     assert "the same" in run("diff", "trips", "2", "2").out
     assert "drop" in run("diff", "trips", "2", head).out
+    ends = " ".join(run("diff", "trips", "1", "2").out.split())
+    assert "2013-01-05 07:00 2013-01-05 07:00 2" in ends, "the last row is where a segment ends"
+    assert "00.000001" not in ends
+    run("replace", "trips", "2013-01-05T06:00/2013-01-05T07:30", "--key", "client=1", "--empty")
+    cut = str(json.loads(run("tables", "--json").out)["head"])
+    assert "before 2013-01-05 07:30" in run("diff", "trips", head, cut).out
+    head = cut
     run("alter", "trips", "ADD COLUMN gate STRING")
     altered = str(json.loads(run("tables", "--json").out)["head"])
     ran = run("diff", "trips", head, altered)

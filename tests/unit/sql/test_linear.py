@@ -82,7 +82,7 @@ def chain(length: int) -> str:
 
 def test_a_long_chain_of_queries_is_followed(still_lake: lakehouse.Lake) -> None:
     assert still_lake.query(chain(200)).rows.column(0).to_pylist() == [3]
-    with pytest.raises(InvalidInput, match="nested too deeply"):
+    with pytest.raises(InvalidInput, match="nested too deeply; take parentheses away"):
         still_lake.query(chain(3000))
 
 
@@ -91,8 +91,14 @@ def test_too_many_parentheses_are_refused_by_name(still_lake: lakehouse.Lake, de
     nested = "(" * depth + "id = 1" + ")" * depth
     with pytest.raises(InvalidStatement, match="nested too deeply; take parentheses away"):
         still_lake.sql(f"SELECT id FROM trips WHERE {nested}", engine="duckdb")
-    with pytest.raises(InvalidPredicate, match=r"nested too deeply|too long"):
+    with pytest.raises(InvalidPredicate, match=r"nested too deeply; take parentheses away, or say|too long"):
         still_lake.table("trips").scan(where=nested)
+
+
+@pytest.mark.parametrize("where", [f"id = {'-(' * 80}1{')' * 80}", f"id = {'abs(' * 101}1{')' * 101}"])
+def test_a_filter_nested_too_deeply_says_what_to_do(still_lake: lakehouse.Lake, where: str) -> None:
+    with pytest.raises(InvalidPredicate, match="nested too deeply; take parentheses away, or say it as a list"):
+        still_lake.table("trips").scan(where=where)
 
 
 @pytest.mark.parametrize("call", ["CAST(", "ln(", "abs(CAST(", "NOT (", "(SELECT ", "CASE WHEN true THEN ", "-", "("])
