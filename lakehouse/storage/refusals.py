@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from html import unescape
 
 from lakehouse.storage.credentials import PROVIDER, without_login
 
@@ -96,6 +97,8 @@ def first_line(error: BaseException) -> str:
 
     >>> first_line(OSError("PUT a - status code: 403: <?xml ?><Error><Code>Denied</Code><Message>No.</Message>"))
     'status code: 403: Denied: No.'
+    >>> first_line(OSError("status code: 400: <Error><Code>Wrong</Code><Message>not &#34;x&#34;</Message></Error>"))
+    'status code: 400: Wrong: not "x"'
     >>> first_line(OSError("Error performing PUT http://127.0.0.1:9/lake/a.parquet in 3s - error sending request"))
     'Error performing PUT http://127.0.0.1:9 in 3s - error sending request'
     """
@@ -103,6 +106,6 @@ def first_line(error: BaseException) -> str:
     said = said[max(0, said.find("status code: ")) :]
     if answered := re.search(r"<Code>([^<]*)</Code>(?:.*?<Message>([^<]*))?", said):
         before = said[: said.index("<")].rstrip("\ufeff ")
-        said = f"{before} {': '.join(one for one in answered.groups() if one)}"
+        said = f"{before} {unescape(': '.join(one for one in answered.groups() if one))}"
     said = re.sub(r"(://[^\s/?]*)[/?]\S*", r"\1", without_login(said)).strip()
     return textwrap.shorten(said, _MOST_LETTERS, placeholder=" ...") or type(error).__name__
