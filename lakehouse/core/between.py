@@ -6,7 +6,7 @@ A bound that is null bounds nothing. Values whose kinds do not compare may pass 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
@@ -22,6 +22,7 @@ from lakehouse.core.predicate import Operator
 
 Mask = npt.NDArray[np.bool_]
 _INCLUDING: dict[Operator, Operator] = {"<": "<=", ">": ">="}
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
 _DIGITS = Context(prec=80)
 """More than a decimal column has."""
 
@@ -54,6 +55,26 @@ class Between:
         except UnicodeError:  # half a pair of surrogates, which no column holds
             return self._anything
         return _lies_between(operator, nearest, self.low, self.high)
+
+    def may_be_among(self, values: Sequence[Any]) -> Mask | None:
+        """For each pair of bounds, whether one of some whole numbers could lie there; None for other values or columns.
+
+        Cost: a sort of the values, and a search for each pair.
+
+        >>> Between(pa.array([3, None, 7]), pa.array([5, 9, None])).may_be_among([1, 6, 2]).tolist()
+        [False, True, False]
+        """
+        if not pa.types.is_integer(self.low.type) or any(type(one) is not int for one in values):
+            return None
+        if not all(_LEAST <= one <= _GREATEST for one in values):
+            return None
+        among = np.sort(np.array(values, dtype=np.int64))
+        low, high = (
+            bound.cast(pa.int64()).fill_null(beyond).to_numpy()
+            for bound, beyond in ((self.low, _LEAST), (self.high, _GREATEST))
+        )
+        found: Mask = np.searchsorted(among, low, "left") < np.searchsorted(among, high, "right")
+        return found
 
     @cached_property
     def is_bounded(self) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,33 +19,64 @@ from lakehouse.core.segment_columns import BUCKETS, HIGH, LOW, NULLS
 from lakehouse.core.segments import Segments
 
 Mask = npt.NDArray[np.bool_]
+_MANY = 4
+"""Values that are looked for together from this number on."""
 
 
 def matching(predicate: Predicate, segments: Segments) -> Mask:
     """For each segment whether some row could pass, by its min, max, null counts and hash buckets alone.
 
     A column without statistics may hold anything, and what `lakehouse.core.between` cannot compare may pass. A segment
-    of 0 rows is one whose rows were not counted. Cost: a few passes over the segments for each condition.
+    of 0 rows is one whose rows were not counted. Cost: a few passes over the segments for each condition; of many equal
+    to whole numbers, as of IN, as for one.
 
     >>> from lakehouse.core.segment import Segment
     >>> delayed = Segment(id=1, start="2013-01-05", end="2013-01-06", ordinal=1, min={"delay": 3}, max={"delay": 9})
     >>> [matching(one, Segments.of([delayed])).tolist() for one in (Compare("delay", "<", 3), Unknown())]
     [[False], [True]]
     """
+    return _matching(predicate, segments, {})
+
+
+def _matching(predicate: Predicate, segments: Segments, known: dict[str, _Column]) -> Mask:
+    """The same, with the columns that are ``known`` so far."""
     match predicate:
         case And(parts):
-            return _all(np.logical_and, [matching(part, segments) for part in parts], len(segments), empty=True)
+            found = np.ones(len(segments), dtype=np.bool_)
+            for part in parts:
+                found &= _matching(part, segments, known)
+            return found
         case Or(parts):
-            return _all(np.logical_or, [matching(part, segments) for part in parts], len(segments), empty=False)
+            return _any(parts, segments, known)
         case Unknown():
             return np.ones(len(segments), dtype=np.bool_)
         case IsNull(column, negated):
-            known = _Column(segments, column)
-            return ~known.holds_only_nulls if negated else known.may_hold_null
+            held = _column(column, segments, known)
+            return ~held.holds_only_nulls if negated else held.may_hold_null
         case Compare(column, operator, value):
-            return _Column(segments, column).may_pass(operator, value)
+            return _column(column, segments, known).may_pass(operator, value)
         case In(column, values):
-            return _Column(segments, column).may_hold([one for one in values if one is not None])
+            return _column(column, segments, known).may_hold([one for one in values if one is not None])
+
+
+def _any(parts: Sequence[Predicate], segments: Segments, known: dict[str, _Column]) -> Mask:
+    """For each segment whether one of some conditions could pass; those that are equalities are looked at together."""
+    found = np.zeros(len(segments), dtype=np.bool_)
+    equal: dict[str, list[Any]] = {}
+    for part in parts:
+        if isinstance(part, Compare) and part.operator == "=" and part.value is not None:
+            equal.setdefault(part.column, []).append(part.value)
+        else:
+            found |= _matching(part, segments, known)
+    for column, values in equal.items():
+        found |= _column(column, segments, known).may_hold(values)
+    return found
+
+
+def _column(name: str, segments: Segments, known: dict[str, _Column]) -> _Column:
+    if name not in known:
+        known[name] = _Column(segments, name)
+    return known[name]
 
 
 def holding(keys: KeyScope | None, segments: Segments) -> Mask:
@@ -72,6 +103,10 @@ class _Column:
     def may_hold(self, values: Any) -> Mask:
         """Which may hold one of some values; None is a null."""
         found = np.zeros(len(self._segments), dtype=np.bool_)
+        if len(values) >= _MANY and self._bounds is not None and self._buckets is None:
+            together = self._bounds.may_be_among(values)
+            if together is not None:
+                return ~self.holds_only_nulls & together
         for one in values:
             found |= self.may_hold_null if one is None else self.may_pass("=", one)
         return found
@@ -121,10 +156,3 @@ class _Column:
         places = np.flatnonzero(found & bounds.is_bounded)
         coordinates = buckets.take(pa.array(places)).to_pylist()
         found[places] = [held is None or may_contain(held, value) for held in coordinates]
-
-
-def _all(combine: Callable[[Mask, Mask], Mask], masks: list[Mask], length: int, *, empty: bool) -> Mask:
-    found = np.full(length, empty, dtype=np.bool_)
-    for mask in masks:
-        found = combine(found, mask)
-    return found

@@ -87,15 +87,9 @@ def parse(where: Any, schema: pa.Schema, qualified: Qualified | None = None) -> 
     if known is not None:
         return known
     found = translated(parse_condition(where), where, schema, qualified)
-    if qualified is None:
-        remember(found, schema)
+    if qualified is None and len(where) <= _SHORT:
+        _known.put((where, schema), found)
     return found
-
-
-def remember(found: ParsedPredicate, schema: pa.Schema) -> None:
-    """Let `parse` of the same text over the same columns give this again, which takes as long as planning."""
-    if len(found.text) <= _SHORT:
-        _known.put((found.text, schema), found)
 
 
 def translated(node: exp.Expr, where: str, schema: pa.Schema, qualified: Qualified | None = None) -> ParsedPredicate:

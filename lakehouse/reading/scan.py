@@ -154,7 +154,7 @@ class Scan:
         version: int,
         *,
         columns: tuple[str, ...] | None,
-        where: Where | None,
+        where: Where | ParsedPredicate | None,
         interval: Interval | None,
         best_effort: bool,
         held_version: int,
@@ -453,7 +453,7 @@ class Scan:
         return f"<scan of {self._spec.name} at version {self.version}>"
 
 
-def _parsed(where: Where, schema: pa.Schema) -> ParsedPredicate:
-    from lakehouse.predicate import parse  # noqa: PLC0415 - late
+def _parsed(where: Where | ParsedPredicate, schema: pa.Schema) -> ParsedPredicate:
+    from lakehouse.predicate import ParsedPredicate, parse  # noqa: PLC0415 - late
 
-    return parse(where, schema)
+    return where if isinstance(where, ParsedPredicate) else parse(where, schema)

@@ -177,7 +177,7 @@ class Translations:
         except RecursionError as error:
             raise too_deep() from error
         if values is None:
-            self._known.put(text, translation, cost=len(text) + len(translation.text))
+            self._known.put(text, translation, cost=len(text) + translation.letters)
         return translation
 
 
@@ -216,7 +216,7 @@ class Databases:
 def limited(session: Session, bounds: QueryBounds, deadlines: Deadlines, asking: Asking) -> Iterator[None]:
     """Around a statement's translation and its rows: raises `QueryLimitExceeded` for time and memory.
 
-    A translation is not interrupted: it ends, and then the query does. ``asking`` cancels it: `StatementCancelled`.
+    A translation is interrupted between its steps. ``asking`` cancels the query: `StatementCancelled`.
     """
     thread, is_late = threading.current_thread(), threading.Event()
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from lakehouse.core.predicate import And, Compare, In, Or, Predicate
 from lakehouse.engine.duckdb import filtered
-from lakehouse.predicate import parse
 from lakehouse.reading.changes import Changes
 from lakehouse.session.session import Session
 from lakehouse.sql.push import Wanted
@@ -54,15 +53,16 @@ class ChangedRows:
         """The rows, in memory. Cost: what the commits of these versions added, dropped and masked."""
         if self._changes is None:
             return self.schema.empty_table()
-        where = None if self.wanted.where is None else parse(self.wanted.where, changes_schema(self.spec.schema))
+        where = self.wanted.where
         changes = self._changes if where is None else self._changes.where(where.tree)
         found = filtered(changes.to_reader(), self.wanted.columns, None if where is None else where.duckdb)
         return pa.concat_tables([self.schema.empty_table(), *(rows.cast(self.schema) for rows in found)])
 
     def __str__(self) -> str:
+        where = "none" if self.wanted.where is None else self.wanted.where.text
         return (
             f"changes of {self.table.name} after version {self.since} up to {self.until} as {self.relation}: "
-            f"columns {', '.join(self.wanted.columns)}; filter {self.wanted.where or 'none'}"
+            f"columns {', '.join(self.wanted.columns)}; filter {where}"
         )
 
 
@@ -72,7 +72,7 @@ def changed_rows(session: Session, relation: str, table: Table, wanted: Wanted, 
     least, greatest = _LEAST, _GREATEST
     spec = table.spec_at(as_of)
     if wanted.where is not None:
-        least, greatest = _versions(parse(wanted.where, changes_schema(spec.schema)).tree)
+        least, greatest = _versions(wanted.where.tree)
     _, made = session.catalog.table(table.name)
     since = session.catalog.horizon() if least == _LEAST else least - 1
     return ChangedRows(relation, table, spec, wanted, max(since, made), min(greatest, top))

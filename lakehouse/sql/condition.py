@@ -28,26 +28,36 @@ def renamed(node: exp.Expr, rename: Rename) -> exp.Expr:
     return found
 
 
+def plain(node: exp.Expr) -> exp.Expr:
+    """An expression in one form, every name quoted. The node is changed."""
+    found = normalized(exp.Paren(this=node)).this
+    for name in found_in(found, exp.Identifier):
+        name.set("quoted", True)
+    return found  # type: ignore[no-any-return]
+
+
+def written_plainly(node: exp.Expr) -> str:
+    """The text of an expression that `plain` gives. Raises `InvalidInput` for one that cannot be written."""
+    try:
+        return str(copied(node).sql(dialect=DIALECT, comments=False, copy=False))
+    except PARSER_ERRORS as error:
+        raise _unusable(node) from error
+
+
 def written_again(node: exp.Expr) -> str:
     """An expression's text, every name quoted. Raises `InvalidInput` unless it is read back as the same tree."""
-    return read_back(node)[0]
-
-
-def read_back(node: exp.Expr) -> tuple[str, exp.Expr]:
-    """An expression's text, as of `written_again`, and the tree that it is read back as. The node is changed."""
-    node = normalized(exp.Paren(this=node)).this
-    for name in found_in(node, exp.Identifier):
-        name.set("quoted", True)
+    node = plain(node)
+    text = written_plainly(node)
     try:
-        text = str(node.sql(dialect=DIALECT, comments=False))
-        read = parse_condition(text)
-        again = normalized(exp.Paren(this=copied(read))).this
+        again = normalized(exp.Paren(this=parse_condition(text))).this
     except InvalidInput:
         raise
     except PARSER_ERRORS as error:
-        raise InvalidStatement(
-            "this expression cannot be used here; write it differently", found=shown(node)
-        ) from error
+        raise _unusable(node) from error
     if again != node:
-        raise InvalidStatement("this expression cannot be used here; write it differently", found=shown(node))
-    return text, read
+        raise _unusable(node)
+    return text
+
+
+def _unusable(node: exp.Expr) -> InvalidStatement:
+    return InvalidStatement("this expression cannot be used here; write it differently", found=shown(node))

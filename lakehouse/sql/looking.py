@@ -111,4 +111,6 @@ def _cut(rows: pa.Table, limits: QueryLimits) -> tuple[pa.Table, bool]:
 
 
 def _table_read(session: Session, read: Read) -> TableRead:
-    return TableRead(read.asked.table, read.scan.version, read.asked.wanted.columns, read.asked.wanted.where, session)
+    wanted = read.asked.wanted
+    where = None if wanted.where is None else wanted.where.text
+    return TableRead(read.asked.table, read.scan.version, wanted.columns, where, session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -10,6 +11,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
 from lakehouse.arguments import refuse_surrogates
+from lakehouse.cancelling import check
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.parsing import PARSER_ERRORS
@@ -28,6 +30,7 @@ _BEGINNINGS = (
 
 
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "EXPLAIN"})
+_FIRST_WORD = re.compile(r"\s*([A-Za-z]+|\()(?!\w)")
 _DESCRIBED = _QUERIES - {"EXPLAIN"}
 _CHANGES = frozenset({TokenType.INSERT, TokenType.DELETE, TokenType.UPDATE, TokenType.MERGE})
 
@@ -119,6 +122,9 @@ def is_query(text: str) -> bool:
     (True, False)
     """
     check_text(text)
+    begun = _FIRST_WORD.match(text)
+    if begun is not None and begun[0].strip().upper() in _QUERIES - {"WITH"}:
+        return True  # whatever follows: a text of a million characters is not taken apart twice
     tokens = _tokens(text)
     if tokens[0].text.upper() not in _QUERIES:
         return False
@@ -203,6 +209,7 @@ def _check_beginning(tokens: Sequence[Token]) -> None:
 
 
 def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
+    check()
     try:
         trees = DIALECT.parser().parse(list(tokens), text)
     except ParseError as error:
@@ -218,6 +225,7 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
         raise too_deep() from error
     except PARSER_ERRORS as error:
         raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
+    check()
     if len(trees) != 1 or trees[0] is None:
         raise InvalidStatement("one statement at a time; run them one by one")
     return spelled_out(trees[0])

@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
-from lakehouse.predicate.parsing import MAX_LENGTH, remember, translated
-from lakehouse.sql.condition import read_back, renamed
+from lakehouse.predicate import ParsedPredicate
+from lakehouse.predicate.parsing import MAX_LENGTH, translated
+from lakehouse.sql.condition import plain, renamed, written_plainly
 from lakehouse.sql.names import Reference
 from lakehouse.sql.samples import is_by_row
 from lakehouse.sql.sources import Scope, Source, kind, side
@@ -31,7 +32,7 @@ class Wanted:
     """What a query wants of one table: ``columns`` in the table's order, rows that pass ``where`` (None: all)."""
 
     columns: tuple[str, ...]
-    where: str | None = None
+    where: ParsedPredicate | None = None
 
 
 def pushed(tree: exp.Expr, references: Sequence[Reference], schemas: Mapping[str, pa.Schema]) -> dict[str, Wanted]:
@@ -166,7 +167,7 @@ def is_about(condition: exp.Expr, source: Source, sources: Sequence[Source], sco
     return bool(columns) and sum(one.alias == source.alias for one in sources) == 1
 
 
-def _filter(conditions: Sequence[exp.Expr], schema: pa.Schema) -> str | None:
+def _filter(conditions: Sequence[exp.Expr], schema: pa.Schema) -> ParsedPredicate | None:
     """A filter of the table that says those of some conditions that a filter can say; None if it can say none."""
     found = _said(conditions, schema)
     if found is None and len(conditions) > 1:
@@ -174,16 +175,14 @@ def _filter(conditions: Sequence[exp.Expr], schema: pa.Schema) -> str | None:
     return found
 
 
-def _said(conditions: Sequence[exp.Expr], schema: pa.Schema) -> str | None:
-    """The filter that says all of them; the scan that is given it need not parse it again. None if there is none."""
+def _said(conditions: Sequence[exp.Expr], schema: pa.Schema) -> ParsedPredicate | None:
+    """The filter that says all of them, made of their tree: its text is not parsed again. None if there is none."""
     if not conditions:
         return None
     parts: list[exp.Expr] = [exp.Paren(this=renamed(one, lambda column: (None, column.name))) for one in conditions]
     try:
-        text, tree = read_back(reduce(lambda one, other: exp.And(this=one, expression=other), parts))
-        if len(text) > MAX_LENGTH:
-            return None
-        remember(translated(tree, text, schema), schema)
+        tree = plain(reduce(lambda one, other: exp.And(this=one, expression=other), parts))
+        text = written_plainly(tree)
+        return translated(tree, text, schema) if len(text) <= MAX_LENGTH else None
     except (InvalidInput, RecursionError):
         return None
-    return text

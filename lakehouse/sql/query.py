@@ -129,11 +129,12 @@ class BoundQuery:
         lines = []
         for one in self.reads:
             plan = one.scan.plan()
+            where = one.asked.wanted.where
             whole = len(open_table(self.session, one.asked.table).segments(as_of=plan.version))
             lines.append(
                 f"{one.asked.table} at version {plan.version} as {one.asked.relation}: {len(plan.segments)} of "
                 f"{whole} segments, {plan.bytes} bytes, {plan.rows_estimate} rows; columns "
-                f"{', '.join(one.asked.wanted.columns)}; filter {one.asked.wanted.where or 'none'}"
+                f"{', '.join(one.asked.wanted.columns)}; filter {where.text if where is not None else 'none'}"
             )
         lines += [f"{name} from the catalog: {rows.num_rows} rows" for name, rows in self.system_rows.items()]
         lines += [str(one) for one in self.changes]
@@ -172,7 +173,7 @@ def bind(
     except RecursionError as error:
         raise too_deep() from error
     if text is not None and translation.is_lasting:
-        session.translations.put((engine, text), translation, cost=len(text) + len(translation.text))
+        session.translations.put((engine, text), translation, cost=len(text) + translation.letters)
     found = _held(session, translation, as_of, lambda: _planned(session, translation, tables, as_of))
     assert found is not None, "its tables are given"
     query = BoundQuery(session, translation.engine, translation.text, *found)

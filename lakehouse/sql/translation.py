@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
+from lakehouse.cancelling import check
 from lakehouse.core.spec import ROW_ID
 from lakehouse.errors import InvalidInput
 from lakehouse.session.session import Session
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from lakehouse.table.table import Table
 
 _PREFIX = "lake_relation_"
+_LETTERS_OF_FILTER = 10
+"""How much more than its text a filter is, with a text for each engine and a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,12 @@ class Translation:
     is_of_now: bool = False
     """Whether it asks what day or time it is, itself or in a view: its rows change while no table does."""
 
+    @property
+    def letters(self) -> int:
+        """About how much it holds, as characters of text."""
+        filters = (one.wanted.where for one in self.asked)
+        return len(self.text) + sum(_LETTERS_OF_FILTER * len(one.text) for one in filters if one is not None)
+
     def tables(self, session: Session, as_of: Any) -> dict[str, Table] | None:
         """The tables that it names as they are now; None where a name may mean another, or a column is another."""
         names, views = session.catalog.names()
@@ -104,9 +113,10 @@ def translate(
     """Check a query and write it for an engine; with the tables that it names, itself or in its views.
 
     Tables of the tree in ``row_ids`` have a column `_row_id` beside their own. Raises `InvalidInput` for what is not
-    allowed, `TableNotFound`.
+    allowed, `TableNotFound`; between its steps, which take longer the longer the query is, it can be cancelled.
     """
     check_allowed(tree, engine)
+    check()
     for node in row_ids:
         node.meta[ROW_ID] = True  # which a copy keeps
 
@@ -122,6 +132,7 @@ def translate(
     names, views, expanded, tables = session.catalog.snapshot(look)
     if expanded.views:
         check_allowed(expanded.tree, engine)  # as a whole: it may be nested more deeply than any part
+    check()
     tree = normalized(expanded.tree)
     references = resolve(tree, names, _prefix(tree), views)
     for one in references:
@@ -131,6 +142,7 @@ def translate(
     if engine == "duckdb":
         make_inner(tree, references, schemas)
         mark_known(tree, references, schemas)
+    check()
     named = copied(tree)
     joins = found_in(named, exp.Join)
     try:
@@ -139,11 +151,13 @@ def translate(
         check_views(tree, schemas, engine)
         raise
     same_joins(found_in(tree, exp.Join), joins)
+    check()
     wanted = pushed(tree, [one for one in references if one.system in ("", CHANGES)], schemas)
     asked = tuple(
         Asked(one.table, one.relation, one.as_of, wanted.get(one.relation, Wanted(())), one.system)
         for one in references
     )
+    check()
     used = {one.table.casefold() for one in references}
     specs = {name: table.spec for name, table in tables.items() if name.casefold() in used}
     given = tuple(one.name for one in columns)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyspark.sql
 
+    from lakehouse.predicate import ParsedPredicate
     from lakehouse.reading.changes import Changes
     from lakehouse.reading.feed_window import Feed
     from lakehouse.reading.follow import Batch, Place
@@ -173,7 +174,7 @@ class Table(Alters):
         self,
         *,
         columns: Sequence[str] | None = None,
-        where: Where | None = None,
+        where: Where | ParsedPredicate | None = None,
         interval: IntervalLike | None = None,
         as_of: AsOf | None = None,
         best_effort: bool = False,
@@ -182,7 +183,8 @@ class Table(Alters):
     ) -> Scan:
         """The same for callers that call `Scan.hold` before they read: until then the version may expire.
 
-        With ``row_ids`` rows have their ``_row_id`` as the last column.
+        With ``row_ids`` rows have their ``_row_id`` as the last column. A ``where`` that is parsed was so over the
+        columns of that version.
         """
         if schema not in ("then", "current"):
             raise InvalidArgument("schema is then, the version's own columns, or current", schema=repr(schema)[:100])

@@ -92,10 +92,20 @@ NAMES = st.sampled_from([*sorted(KINDS), "unknown"])
 SAME_KIND = st.sampled_from(sorted(KINDS)).flatmap(
     lambda name: st.builds(Compare, st.just(name), OPERATORS, KINDS[name][1])
 )
+WHOLE = st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1)
+SOME = st.sampled_from(["small", "whole"])
+MANY: st.SearchStrategy[Predicate] = st.one_of(
+    st.builds(In, SOME, st.lists(WHOLE | st.none(), max_size=12).map(tuple)),
+    st.builds(
+        lambda name, values: Or(tuple(Compare(name, "=", one) for one in values)), SOME, st.lists(WHOLE, max_size=12)
+    ),
+)
+"""What is looked for together."""
 LEAVES: st.SearchStrategy[Predicate] = st.one_of(
     SAME_KIND,
     st.builds(Compare, NAMES, OPERATORS, VALUES),
     st.builds(In, NAMES, st.lists(VALUES | st.none(), max_size=3).map(tuple)),
+    MANY,
     st.builds(IsNull, NAMES, st.booleans()),
     st.just(Unknown()),
 )

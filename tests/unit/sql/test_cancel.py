@@ -16,6 +16,8 @@ import pytest
 import lakehouse
 from lakehouse.engine.duckdb.connection import KeptDatabase, open_memory
 from lakehouse.errors import StatementCancelled
+from lakehouse.sql.parse import parse_statement
+from lakehouse.sql.translation import translate
 from lakehouse.testing.faults import Gate, armed
 from lakehouse.testing.rows import many
 
@@ -60,6 +62,18 @@ class Running(threading.Thread):
 def seen(lake: lakehouse.Lake) -> tuple[Any, ...]:
     files = sum(one.is_file() for one in lake.warehouse.rglob("*"))
     return lake.head, lake.tables(), [one.id for one in lake.operations()], files
+
+
+def test_a_statement_can_be_cancelled_while_it_is_made(lake: lakehouse.Lake) -> None:
+    works, here = lake.session.works, threading.current_thread()
+    tree = parse_statement("SELECT id FROM trips").tree
+    assert tree is not None
+    for step in (lambda: parse_statement("SELECT id FROM trips"), lambda: translate(lake.session, tree, "duckdb")):
+        with works.runs():
+            step()
+            works.cancel(here)
+            with pytest.raises(StatementCancelled):
+                step()
 
 
 @pytest.mark.parametrize("kind", CHANGES)

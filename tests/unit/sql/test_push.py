@@ -18,8 +18,10 @@ def wanted(lake: lakehouse.Lake, text: str) -> list[tuple[str, tuple[str, ...], 
     tree = parse_statement(text).tree
     assert tree is not None
     found = bind(lake.session, tree, as_of=None, engine="duckdb").reads
+    asked = [(one.asked.table, one.asked.wanted.columns, one.asked.wanted.where) for one in found]
     return sorted(
-        ((one.asked.table, one.asked.wanted.columns, one.asked.wanted.where) for one in found), key=lambda one: one[0]
+        ((table, columns, None if where is None else where.text) for table, columns, where in asked),
+        key=lambda one: one[0],
     )
 
 
