@@ -21,7 +21,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.found import is_over_rows, naming_items, refuse_row_ids
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, Written, clauses, written_clauses
-from lakehouse.sql.merge_rows import finder, joined_rows
+from lakehouse.sql.merge_rows import check_alone, finder, joined_rows
 from lakehouse.sql.query import bind
 from lakehouse.sql.sources import side
 from lakehouse.sql.target import aliases, check_statement, condition_text, find_target, under_with, writer
@@ -146,6 +146,7 @@ def merge(session: Session, tree: exp.Merge, *, as_of: Any, engine: str | None, 
         if said is not None:
             return writer(target, tx).merge_when(query.rows(), *said)
     joined = joined_rows(tree, target, sides, written)
+    check_alone(session, tree, sides, written, as_of=as_of, engine=engine)
     find = finder(session, joined, as_of=as_of, engine=engine)
     return writer(target, tx).merge_found(find, joined.clauses, is_repeatable=joined.is_repeatable)
 

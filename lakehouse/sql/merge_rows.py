@@ -17,7 +17,7 @@ from lakehouse.session.session import Session
 from lakehouse.sql.found import is_over_rows, naming_items, refuse_row_ids
 from lakehouse.sql.insert import typed_cell
 from lakehouse.sql.merge import Sides, Written
-from lakehouse.sql.query import bind
+from lakehouse.sql.query import bind, check_query
 from lakehouse.sql.system import SCHEMA
 from lakehouse.sql.target import under_with
 from lakehouse.sql.tree import copied, found_in, named
@@ -48,8 +48,7 @@ def finder(
     @contextmanager
     def find(base: int) -> Iterator[Any]:
         if as_of is not None:
-            number = exp.Literal.number(base)
-            joined.target.set("version", exp.Version(this="VERSION", kind="AS OF", expression=number))
+            _set_version(joined.target, base)
         point = base if as_of is None else as_of
         with bind(session, joined.query, as_of=point, engine=engine, row_ids=[joined.target]) as bound:
             yield bound.rows()
@@ -57,12 +56,39 @@ def finder(
     return find
 
 
+def _set_version(node: exp.Table, number: int) -> None:
+    said = exp.Version(this="VERSION", kind="AS OF", expression=exp.Literal.number(number))
+    node.set("version", said)
+
+
+def check_alone(
+    session: Session, tree: exp.Merge, sides: Sides, written: Sequence[Written], *, as_of: Any, engine: str | None
+) -> None:
+    """Raise `UnknownColumn` for a sub-query of a clause about one side that names a column of the other alone.
+
+    In the query of both sides such a name would mean a column, which is null in every row of the clause.
+    """
+    names = _names(tree)
+    for one in written:
+        values = one.values.values() if isinstance(one.values, Mapping) else ()
+        said = [held for held in (one.condition, *values) if held is not None and found_in(held, exp.Query)]
+        if one.kind == "matched" or not said:
+            continue
+        node = _target_node(tree, names)
+        if as_of is not None:
+            _set_version(node, session.catalog.resolve(None))
+        items = [named(_resolved(held, one.sides, names), f"_c{place}") for place, held in enumerate(said)]
+        rows = node if one.kind == "left" else _rows_of(tree.args["using"], names.source)
+        query = under_with(tree, exp.Select(expressions=items, from_=exp.From(this=rows)))
+        check_query(session, query, as_of=as_of, engine=engine)
+
+
 def joined_rows(tree: exp.Merge, target: Table, sides: Sides, written: Sequence[Written]) -> Joined:
     """Join the source to the table by ON. Raises `InvalidStatement` for what no query can say."""
     refuse_row_ids(tree)
     if found_in(tree.args["on"], exp.Query):
         raise InvalidStatement("ON of a MERGE takes no sub-query; put it into the query after USING")
-    names = _Names(tree.this.alias_or_name, tree.args["using"].alias_or_name or "_lake_rows")
+    names = _names(tree)
     meets = [_meets(one, names) for one in written]
     items = [*naming_items(target, names.target), named(_numbered(meets), CLAUSE)]
     found = []
@@ -82,15 +108,19 @@ def joined_rows(tree: exp.Merge, target: Table, sides: Sides, written: Sequence[
 
 def _joined(tree: exp.Merge, items: list[exp.Expr], on: exp.Expr, names: _Names, kinds: set[str]) -> exp.Expr:
     """The rows of source and table, joined, that meet a clause."""
-    name = tree.this.this.copy()
-    # By its whole name, which no query of WITH has.
-    node = exp.Table(this=name, db=exp.to_identifier(SCHEMA, quoted=True), alias=_table_alias(names.target))
+    node = _target_node(tree, names)
     rows = exp.Select(expressions=items, from_=exp.From(this=_given_rows(tree.args["using"], names.source)))
     rows.set("joins", [exp.Join(this=node, on=on, **_kind(kinds))])
     met = exp.Not(this=exp.Is(this=_column(None, CLAUSE), expression=exp.Null()))
     held = exp.Subquery(this=rows, alias=_table_alias("_lake_joined"))
     query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=held), where=exp.Where(this=met))
     return under_with(tree, query)
+
+
+def _target_node(tree: exp.Merge, names: _Names) -> exp.Table:
+    """The table that is changed, by its whole name, which no query of WITH has."""
+    schema = exp.to_identifier(SCHEMA, quoted=True)
+    return exp.Table(this=tree.this.this.copy(), db=schema, alias=_table_alias(names.target))
 
 
 def _node_in(query: exp.Expr) -> exp.Table:
@@ -108,6 +138,10 @@ class _Names:
     source: str
 
 
+def _names(tree: exp.Merge) -> _Names:
+    return _Names(tree.this.alias_or_name, tree.args["using"].alias_or_name or "_lake_rows")
+
+
 def _kind(kinds: set[str]) -> dict[str, str]:
     """The join that has all rows that the clauses are about, of the source to the table."""
     if "left" in kinds:
@@ -117,8 +151,12 @@ def _kind(kinds: set[str]) -> dict[str, str]:
 
 def _given_rows(using: exp.Expr, alias: str) -> exp.Expr:
     """The rows after USING, each with a mark that it is one."""
-    marked = exp.Select(expressions=[exp.Star(), named(exp.true(), _GIVEN)], from_=exp.From(this=using.copy()))
-    return exp.Subquery(this=marked, alias=_table_alias(alias))
+    return _rows_of(using, alias, named(exp.true(), _GIVEN))
+
+
+def _rows_of(using: exp.Expr, alias: str, *more: exp.Expr) -> exp.Expr:
+    rows = exp.Select(expressions=[exp.Star(), *more], from_=exp.From(this=using.copy()))
+    return exp.Subquery(this=rows, alias=_table_alias(alias))
 
 
 def _meets(one: Written, names: _Names) -> exp.Expr:

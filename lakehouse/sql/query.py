@@ -183,6 +183,14 @@ def bind(
     return query
 
 
+def check_query(session: Session, tree: exp.Expr, *, as_of: Any, engine: str | None) -> None:
+    """Raise as `bind` does for what a query says wrongly. Nothing is planned."""
+    try:
+        _translated(session, tree, engine, (), as_of)
+    except RecursionError as error:
+        raise too_deep() from error
+
+
 def _translated(
     session: Session, tree: exp.Expr, engine: str | None, row_ids: Sequence[exp.Table], as_of: Any
 ) -> tuple[Translation, dict[str, Table]]:

@@ -32,6 +32,7 @@ def test_random_merges_come_to_what_a_loop_over_rows_comes_to(lake: lakehouse.La
 
 
 SCORES = "MERGE INTO trips t USING clients c ON t.client = c.name "
+FEW = "FROM range(40) AS r(n)"
 JOINED = [
     (SCORES + "WHEN MATCHED THEN UPDATE SET client = upper(concat(t.client, c.name))", {1: "UAUA", 4: "UAUA"}),
     # a sub-query in a value, and one that looks at both sides
@@ -94,6 +95,20 @@ def test_an_insert_gives_defaults_and_no_key_twice(lake: lakehouse.Lake) -> None
         lake.sql(f"MERGE INTO codes USING clients ON n = score {insert}")
 
 
+def test_sub_queries_of_clauses_about_one_side_name_its_columns_without_a_prefix(lake: lakehouse.Lake) -> None:
+    before = lake.head
+    lake.sql("ALTER TABLE trips ADD COLUMN tax BIGINT")
+    text = (
+        SCORES + f"WHEN NOT MATCHED AND EXISTS (SELECT 1 {FEW} WHERE n = score) THEN INSERT (at, id, client, tax) "
+        f"VALUES (since, (SELECT max(n) {FEW} WHERE n < score), name, 1) "
+        f"WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 {FEW} WHERE n = id AND tax IS NULL) THEN DELETE"
+    )
+    lake.sql(text, as_of=before)
+    assert rows_of(lake, "SELECT id, client, tax FROM trips ORDER BY id") == [
+        (1, "UA", None), (4, "UA", None), (19, "B6", 1),
+    ]  # fmt: skip
+
+
 def test_a_merge_that_loses_its_row_to_another_looks_again(lake: lakehouse.Lake) -> None:
     others = ["UPDATE trips SET client = 'B6' WHERE id = 1"]
 
@@ -128,6 +143,11 @@ def test_a_transaction_holds_such_a_merge(lake: lakehouse.Lake) -> None:
         SCORES + "WHEN NOT MATCHED THEN INSERT (client) VALUES (upper(name))",
         SCORES + "WHEN NOT MATCHED BY SOURCE AND upper(c.name) = 'x' THEN DELETE",
         SCORES + "WHEN NOT MATCHED BY SOURCE AND id = (SELECT max(score) + c.score FROM clients) THEN DELETE",
+        # a column of the side that is not there, without a prefix
+        SCORES + f"WHEN NOT MATCHED THEN INSERT (at, id) VALUES (since, (SELECT max(n) {FEW} WHERE n < id))",
+        SCORES + f"WHEN NOT MATCHED AND NOT EXISTS (SELECT 1 {FEW} WHERE n = price) THEN INSERT (at) VALUES (since)",
+        SCORES + f"WHEN NOT MATCHED BY SOURCE AND EXISTS (SELECT 1 {FEW} WHERE n = score) THEN DELETE",
+        SCORES + f"WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = (SELECT max(n) {FEW} WHERE score IS NULL)",
         "MERGE INTO trips USING clients ON client IN (SELECT name FROM clients) WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING clients ON upper(nothing) = name WHEN MATCHED THEN DELETE",
         "MERGE INTO trips USING trips AS s ON upper(client) = 'UA' WHEN MATCHED THEN DELETE",
