@@ -12,7 +12,8 @@ import lakehouse
 from lakehouse.engine.spark.statement import read_frame_rows
 from lakehouse.errors import QueryLimitExceeded
 from tests.unit.sql.conftest import rows_of
-from tests.unit.sql.test_constructs import EXPLODED, PATHS, PIVOTS, ROWS, Row, fill, reached
+from tests.unit.sql.test_constructs import EXPLODED, PIVOTS, ROWS, Row, fill
+from tests.unit.sql.test_recursion import PATHS, reached
 
 MORE = (
     "SELECT s.* EXCEPT (at) FROM o TABLESAMPLE (30 PERCENT) REPEATABLE (7) AS s WHERE s.k IS NOT NULL",
