@@ -25,7 +25,7 @@ from lakehouse.errors import SegmentUnreadable, StorageUnavailable
 from lakehouse.extras import load
 from lakehouse.storage.client import CONNECT_SECONDS, open_client
 from lakehouse.storage.credentials import Credentials
-from lakehouse.storage.refusals import first_line, meaning_of
+from lakehouse.storage.refusals import first_line, meaning_of, says_expired
 from lakehouse.storage.uploads import (
     MARK,
     MOST_BYTES,
@@ -305,7 +305,7 @@ class Objects:
                     "data file is missing; restore it from a copy", path=self._path(stored)
                 ) from error
             except (exceptions.BaseError, PermissionError, ValueError, UploadRefused) as error:
-                if "ExpiredToken" in str(error) and not is_renewed:  # also while it is repeated for another reason
+                if not is_renewed and says_expired(str(error)):  # also while it is repeated for another reason
                     is_renewed = True
                     with _opening:  # environment or provider may have new credentials
                         if self.__dict__.get("_clients") is clients:

@@ -37,9 +37,12 @@ _MEANINGS = {
     "ContainerNotFound": _NO_BUCKET,
     "bucket does not exist": _NO_BUCKET,
     "RequestTimeTooSkewed": _CLOCK,
+    "Request date header too old": _CLOCK,
+    "in a reasonable timeframe": _CLOCK,
     "InvalidObjectState": _ARCHIVED,
     "QuotaExceeded": _FULL,
     "status code: 507": _FULL,
+    "not valid in the specified time frame": _EXPIRED,
     "ExpiredToken": _EXPIRED,
     "TokenExpired": _EXPIRED,
     "InvalidToken": _UNKNOWN,
@@ -48,6 +51,8 @@ _MEANINGS = {
     "SignatureDoesNotMatch": _UNKNOWN,
     "AuthenticationFailed": _UNKNOWN,
     "Server failed to authenticate the request": _UNKNOWN,
+    "invalid_grant": _UNKNOWN,
+    "401 Unauthorized": _UNKNOWN,
     "AuthorizationHeaderMalformed": _REGION,
     "PermanentRedirect": _REGION,
     "IllegalLocationConstraint": _REGION,
@@ -63,6 +68,7 @@ _MEANINGS = {
     "NoSuchUpload": _ABORTED,
     "status code: 404": _NOT_FOUND,
     "169.254.169.254": _NONE,
+    "metadata.google.internal": _NONE,
     "AccessDenied": _FORBIDDEN,
     "403 Forbidden": _FORBIDDEN,
     "Unable to locate credentials": _NONE,
@@ -87,6 +93,15 @@ def meaning_of(text: str) -> str:
     found = next((meaning for part, meaning in _MEANINGS.items() if part in text), "the store refused a request")
     named = _NAMED_REGION.search(text) if found == _REGION else None
     return found if named is None else found.replace("another region", f"the region {named[1] or named[2]}")
+
+
+def says_expired(text: str) -> bool:
+    """Whether a store's answer means that the credentials have expired, so that there may be new ones.
+
+    >>> says_expired("<Code>ExpiredToken</Code>"), says_expired("<Code>AccessDenied</Code>")
+    (True, False)
+    """
+    return meaning_of(text) == _EXPIRED
 
 
 def first_line(error: BaseException) -> str:
