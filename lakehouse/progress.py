@@ -9,19 +9,21 @@ counting is one addition. It belongs to the thread (or task) that calls `listeni
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
-Unit = Literal["rows", "bytes", "files", "folders", "batches", "chunks", "tables", "tasks", "tombstones"]
+Unit = Literal["rows", "bytes", "files", "folders", "batches", "chunks", "tables", "tasks", "tombstones", "percent"]
 Item = TypeVar("Item")
 
 
 @dataclass(slots=True, eq=False)
 class Step:
     """A piece of work: ``done`` of ``total`` (None: unknown), counted in a unit, since ``began`` of a monotonic clock.
+
+    ``asked`` says how much is done where nobody counts, as a database does of a statement; negative if it cannot say.
 
     >>> step = Step("append trips", "rows", total=4)
     >>> step.advance(3)
@@ -34,6 +36,13 @@ class Step:
     total: int | None = None
     done: int = 0
     began: float = field(default_factory=time.monotonic)
+    asked: Callable[[], float] | None = None
+
+    def look(self) -> None:
+        """Ask how much is done, if that is not counted. A listener does before it reads ``done``."""
+        asked = self.asked
+        if asked is not None:
+            self.done = max(self.done, int(asked()))
 
     def advance(self, count: int = 1) -> None:
         """Count more as done."""
@@ -56,6 +65,9 @@ class Step:
     @property
     def counts(self) -> str:
         """What is done of the total."""
+        self.look()
+        if self.unit == "percent":
+            return f"{self.done} %"
         if self.unit == "bytes":
             done, total = show_bytes(self.done), "" if self.total is None else show_bytes(self.total)
             return f"{done} of {total}" if total else done
@@ -64,9 +76,11 @@ class Step:
 
     def described(self, seconds: float | None = None) -> str:
         """One line: what it is, what is done of the total, and how fast."""
-        share = f" ({min(100, 100 * self.done // self.total)} %)" if self.total else ""
+        counts = self.counts
+        has_share = self.total is not None and self.total > 0 and self.unit != "percent"
+        share = f" ({min(100, 100 * self.done // (self.total or 1))} %)" if has_share else ""
         rate = self.rate if seconds is None else rate_of(self, seconds)
-        return f"{self.what}: {self.counts}{share}{', ' if rate else ''}{rate}"
+        return f"{self.what}: {counts}{share}{', ' if rate else ''}{rate}"
 
 
 def rate_of(step: Step, seconds: float) -> str:
@@ -75,7 +89,7 @@ def rate_of(step: Step, seconds: float) -> str:
     >>> rate_of(Step("read", "bytes", done=3_000_000), 2.0), rate_of(Step("check", "files"), 2.0)
     ('1.5 MB/s', '')
     """
-    if not step.done or seconds <= 0:
+    if not step.done or seconds <= 0 or step.unit == "percent":
         return ""
     rate = step.done / seconds
     if step.unit == "bytes":

@@ -12,15 +12,17 @@ import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from lakehouse.apart.wire import Ended, TooMuch, read_point, receive, send, write_error
+from lakehouse import progress
+from lakehouse.apart.wire import TOLD, Ended, TooMuch, read_point, receive, send, write_error
 from lakehouse.catalog.store.reaction import wait_at_most
 from lakehouse.engine.duckdb import QueryLimits
 from lakehouse.errors import InternalError, InvalidArgument, LakehouseError, QueryLimitExceeded
@@ -34,6 +36,7 @@ _SHARE_WAITED = 0.6
 """Share of its seconds that a query waits for a program that holds the catalog; the rest is for reporting it."""
 _KEPT_BYTES = 100_000_000
 """How much a process may have grown and still be reused."""
+_TELLING_SECONDS = 0.25
 _LIFE = 0
 """The file descriptor of a pipe whose other end the caller has."""
 
@@ -71,7 +74,8 @@ def _serve(channel: socket.socket, settings: Mapping[str, Any]) -> None:
         base = _memory()[1]
         while select.select([channel], [], [], _IDLE_SECONDS)[0]:
             question, _ = receive(channel, most_bytes=0)
-            answer, body = _answered(lake, question)
+            with _telling(channel) if question.get("tells") else nullcontext():
+                answer, body = _answered(lake, question)
             send(channel, {"is_sound": _memory()[1] < base + _KEPT_BYTES, **answer}, body)
     return None
 
@@ -103,6 +107,35 @@ def _answered(lake: Any, question: Mapping[str, Any]) -> tuple[dict[str, Any], m
     except Exception as error:  # noqa: BLE001 - reported by name to the asker
         cause = f"{type(error).__name__}: {error}"[:300]
         return _failed(InternalError("the query failed in a way that nobody foresaw; please report it", cause=cause))
+
+
+@contextmanager
+def _telling(channel: socket.socket) -> Iterator[None]:
+    """Send how much of the query is done, some times a second, while the block lasts."""
+    steps: list[progress.Step] = []
+    over = threading.Event()
+
+    class Told:
+        def step_began(self, step: progress.Step) -> None:
+            steps.append(step)
+
+        def step_ended(self, step: progress.Step) -> None:
+            steps.remove(step)
+
+    def tell() -> None:
+        while not over.wait(_TELLING_SECONDS):
+            for step in steps[:1]:
+                step.look()
+                send(channel, {TOLD: step.done})
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        with progress.listening(Told()):
+            yield
+    finally:
+        over.set()
+        teller.join()
 
 
 def _failed(error: LakehouseError) -> tuple[dict[str, Any], bytes]:

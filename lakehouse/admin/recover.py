@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lakehouse import progress
 from lakehouse.catalog.recovery.contents import Contents
 from lakehouse.catalog.recovery.recover import Rebuilding, address, require_empty
 from lakehouse.core.segment import NewSegment, Segment
@@ -211,7 +212,8 @@ class _Survey:
                 self.names[table.spec.folder] = table.spec.name
             else:
                 self._dropped.add(table.spec.folder)
-        files = {file.path: file for file in data_files(self.warehouse)}
+        with progress.step("list files", "files") as step:
+            files = {file.path: file for file in progress.counted(data_files(self.warehouse), step)}
         self._take_known(files)
         left: defaultdict[tuple[str, str], list[DataFile]] = defaultdict(list)
         for file in files.values():
@@ -224,8 +226,10 @@ class _Survey:
         for (_, folder), (origin, _) in reversed(origins.items()):
             if origin is not None and folder not in self.known and folder not in self._dropped:
                 self._define(folder, origin)
-        for key, of in sorted(left.items()):
-            self.left.append(self._examine(key[1], key[0], of, origins[key][1]))
+        with progress.step("examine unknown files", "files", sum(map(len, left.values()))) as step:
+            for key, of in sorted(left.items()):
+                self.left.append(self._examine(key[1], key[0], of, origins[key][1]))
+                step.advance(len(of))
 
     def _take_known(self, files: dict[str, DataFile]) -> None:
         """Remove the export's files from those found; check those that do not match."""

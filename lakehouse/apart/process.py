@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import weakref
 from collections.abc import Mapping
 from typing import IO, Any
 
-from lakehouse.apart.wire import Ended, TooMuch, read_error, receive, send
+from lakehouse import progress
+from lakehouse.apart.wire import TOLD, Ended, TooMuch, read_error, receive, send
 from lakehouse.errors import InternalError
 
 _PROGRAM = "lakehouse.queryprocess"
@@ -84,10 +86,20 @@ class QueryProcess:
         return signal.Signals(-code).name if code is not None and code < 0 else str(code)
 
     def ask(self, question: Mapping[str, Any], *, most_bytes: int, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """Its answer. Raises `TimeoutError` past the seconds, `Ended`, `TooMuch`; after any exception, end it."""
+        """Its answer. Raises `TimeoutError` past the seconds, `Ended`, `TooMuch`; after any exception, end it.
+
+        Until then it says how much is done, if anybody listens.
+        """
+        until = time.monotonic() + seconds
         self._channel.settimeout(seconds)
-        send(self._channel, question)
-        return receive(self._channel, most_bytes=most_bytes + _SLACK_BYTES, seconds=seconds)
+        with progress.step("query", "percent", 100) as step:
+            send(self._channel, {**question, "tells": progress.listener() is not None})
+            while True:
+                most, left = most_bytes + _SLACK_BYTES, until - time.monotonic()
+                answer, body = receive(self._channel, most_bytes=most, seconds=left)
+                if TOLD not in answer:
+                    return answer, body
+                step.done = max(step.done, int(answer[TOLD]))
 
     def kill(self) -> None:
         """Kill it, while another thread waits for its answer and then ends it."""

@@ -16,6 +16,8 @@ from typing import Any
 from lakehouse import errors
 from lakehouse.errors import InternalError, InvalidVersion, LakehouseError
 
+TOLD = "told"
+"""In a message that is no answer yet: per cent of the query that are done."""
 _SIZES = struct.Struct(">QQ")
 _MOST_JSON = 64_000_000
 

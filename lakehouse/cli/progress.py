@@ -101,6 +101,7 @@ class Lines:
             grid.add_column(no_wrap=True)
         bar = import_module("rich.progress_bar").ProgressBar
         for step in list(self._steps):
+            step.look()
             shown_bar = "" if not step.total else bar(step.total, min(step.done, step.total), width=_BAR)
             grid.add_row(step.what, shown_bar, step.counts.replace(" of ", "/"), step.rate)
         return grid

@@ -76,7 +76,7 @@ def test_a_compaction_counts_the_rows_of_all_its_segments_also_hidden_ones(trips
 
 
 def test_an_erasure_and_a_resolve_count_what_they_look_at(trips: lakehouse.Table) -> None:
-    assert heard_of(lambda: trips.erase("client < 300"))[0] == ("erase from trips", "3 of 3 files")
+    assert ("erase from trips", "3 of 3 files") in heard_of(lambda: trips.erase("client < 300"))
     trips.upsert(rows(0, 4))
     trips.upsert(rows(1, 5))
     assert heard_of(trips.resolve) == [("resolve trips", "2 of 2 tombstones")]
@@ -155,3 +155,24 @@ def test_a_step_is_described_in_one_line() -> None:
     step = progress.Step("read trips.csv", "bytes", total=3_000_000, done=1_500_000)
     assert step.described(seconds=3) == "read trips.csv: 1.5 MB of 3.0 MB (50 %), 500.0 kB/s"
     assert progress.Step("check", "files", total=0).described(seconds=1) == "check: 0 of 0 files"
+
+
+def test_a_step_asks_where_nobody_counts() -> None:
+    said = iter([-1.0, 12.7, 5.0])
+    step = progress.Step("query", "percent", 100, asked=lambda: next(said))
+    assert [step.described(), step.described(), step.described()] == ["query: 0 %", "query: 12 %", "query: 12 %"]
+
+
+def test_reads_searches_and_queries_say_how_much_is_done(lake: lakehouse.Lake) -> None:
+    trips = lake.create_table("trips", "at TIMESTAMP, n BIGINT", time="at")
+    lake.sql("INSERT INTO trips SELECT TIMESTAMP '2013-01-05', id FROM range(3000)")
+    query = "SELECT count(*) FROM range(9000) a, range(9000) b WHERE (a.id * b.id) % 7 = 3"
+    heard = heard_of(lambda: trips.delete("n % 5 = 1"))
+    assert ("read trips", "100 %") in heard
+    assert heard_of(trips.scan(where="n % 3 = 1").count) == [("count trips", "100 %")]
+    (asked,) = heard_of(lambda: lake.query(query, most_seconds=300))
+    assert asked[0] == "query"
+    assert asked[1].endswith(" %")
+    (exported,) = heard_of(lake.export)
+    done, total = exported[1].removesuffix(" tables").split(" of ")
+    assert (exported[0], done) == ("export", total)

@@ -26,6 +26,7 @@ from sqlalchemy import (
     select,
 )
 
+from lakehouse import progress
 from lakehouse.catalog.state.bins import BinState, StateReader
 from lakehouse.catalog.state.key_frames import frame_of
 from lakehouse.catalog.store.models import (
@@ -87,15 +88,17 @@ def export(connection: Connection, write: WritePart) -> Snapshot:
     Cost: what is live at the head and the tags, and a row a version; memory for a few hundred bins of it.
     """
     head: int = connection.execute(select(lake.c.head)).scalar_one()
-    for table in PLAIN:
-        write(table.name, part_schema(table), _batches(connection, table))
     tables = connection.execute(select(lake_table).order_by(lake_table.c.id)).all()
-    tagged = [one.version for one in connection.execute(select(tag.c.version))]
-    counted = _Counted()
-    pages = chain.from_iterable(
-        _pages(connection, spec_from_row(row), _versions(row, head, tagged), counted) for row in tables
-    )
-    write(PAGES, part_schema(key_frame), _paged(pages))
+    with progress.step("export", "tables", len(PLAIN) + len(tables)) as step:
+        for table in progress.counted(PLAIN, step):
+            write(table.name, part_schema(table), _batches(connection, table))
+        tagged = [one.version for one in connection.execute(select(tag.c.version))]
+        counted = _Counted()
+        pages = chain.from_iterable(
+            _pages(connection, spec_from_row(row), _versions(row, head, tagged), counted)
+            for row in progress.counted(tables, step)
+        )
+        write(PAGES, part_schema(key_frame), _paged(pages))
     return Snapshot(head, tuple(row.folder for row in tables), counted.segments)
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, Table, bindparam, func, make_url, select, text
 from sqlalchemy.exc import ArgumentError
 
+from lakehouse import progress
 from lakehouse.catalog.commit import commit, tables
 from lakehouse.catalog.commit.delta import entry_id
 from lakehouse.catalog.forget.entries import forget_commits, forget_views
@@ -110,10 +111,12 @@ class Rebuilding:
         def work(connection: Connection) -> int:
             take_head(connection)
             _require_empty(connection, self._database)
-            for table in PLAIN:
-                if table is not models.lake:
-                    _insert(connection, table, _changed(table, contents.rows(table.name)))
-            _States(connection, contents).fill()
+            with progress.step("make the catalog", "tables", len(PLAIN) + 1) as step:
+                for table in progress.counted(PLAIN, step):
+                    if table is not models.lake:
+                        _insert(connection, table, _changed(table, contents.rows(table.name)))
+                _States(connection, contents).fill()
+                step.advance()
             _forget_sets(connection)
             return _go_on(connection, contents.lake, self._database.now_us(connection))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lakehouse import progress
 from lakehouse.cancelling import watch
 from lakehouse.forks import watch_forks
 
@@ -34,6 +35,26 @@ def open_memory(**more: Any) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={**_SETTINGS, **more})
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
+
+
+@contextmanager
+def counted(connection: duckdb.DuckDBPyConnection, what: str) -> Iterator[None]:
+    """A step for what a connection runs in the block, if somebody listens: DuckDB says how much of it is done."""
+    if progress.listener() is None:
+        yield
+        return
+    import duckdb  # noqa: PLC0415 - late
+
+    with suppress(duckdb.InvalidInputException):  # its configuration is locked: then it was opened with it
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+    with progress.step(what, "percent", 100) as step:
+        step.asked = connection.query_progress
+        try:
+            yield
+            step.done = 100
+        finally:
+            step.asked = None
 
 
 _of_parents: list[duckdb.DuckDBPyConnection] = []

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.engine import Query
+from lakehouse.engine.duckdb.connection import counted
 from lakehouse.engine.duckdb.query import count_query, result_schema, rows_query
 from lakehouse.engine.hidden import Part, plan_parts, stored_columns_read
 from lakehouse.engine.plain import footers_that_fit, is_plain, plain_batches
@@ -45,7 +46,8 @@ class DuckDBRows:
             return self.schema.empty_table()
         cursor = self._cursor()
         statement = rows_query(self._query, parts, files)
-        table = self._run(lambda: cursor.sql(statement).to_arrow_table())
+        with counted(cursor, f"read {self._query.spec.name}"):
+            table = self._run(lambda: cursor.sql(statement).to_arrow_table())
         return self._run(lambda: pa.Table.from_arrays(self._exact(table.columns), schema=self.schema))
 
     def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
@@ -137,8 +139,9 @@ class DuckDBRows:
             return known
         cursor = self._cursor()
         statement = count_query(self._query, filtered, files)
-        counted: int = self._run(lambda: cursor.sql(statement).fetchall())[0][0]
-        return known + counted
+        with counted(cursor, f"count {self._query.spec.name}"):
+            found: int = self._run(lambda: cursor.sql(statement).fetchall())[0][0]
+        return known + found
 
     def relation(self, connection: duckdb.DuckDBPyConnection | None = None, among: str = "") -> duckdb.DuckDBPyRelation:
         """The rows as a relation of a connection, the engine's own if none is given; ``among``: see `rows_query`."""

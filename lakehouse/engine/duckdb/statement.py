@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lakehouse.cancelling import watched
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.connection import KeptDatabase, interrupt, open_memory
+from lakehouse.engine.duckdb.connection import KeptDatabase, counted, interrupt, open_memory
 from lakehouse.engine.duckdb.room import most_memory, spilling
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
@@ -123,10 +123,11 @@ def run_limited(text: str, relations: Relations, warehouse: Path, limits: QueryL
 
     memory = f"{limits.memory * (_PART_OF_MEMORY if limits.spill is None else _PART_WITH_DISK) // 100}B"
     spill = {"temp_directory": ""} if limits.spill is None else spilling(limits.spill)
-    connection = _confined(open_memory(memory_limit=memory, **spill), warehouse)
+    connection = _confined(open_memory(memory_limit=memory, **spill), warehouse, is_counted=True)
     try:
         found = _bound(connection, text, relations)
-        rows, is_cut = (_first if limits.spill is None else _whole)(found.limit(limits.rows + 1), limits)
+        with counted(connection, "query"):
+            rows, is_cut = (_first if limits.spill is None else _whole)(found.limit(limits.rows + 1), limits)
         return rows.rename_columns(found.columns), is_cut  # of which a limit makes others, if a name is there twice
     except duckdb.OutOfMemoryException as error:
         raise MemoryError from error
@@ -171,8 +172,16 @@ def _first(relation: duckdb.DuckDBPyRelation, limits: QueryLimits) -> tuple[pa.T
     return found.slice(0, taken), taken < rows
 
 
-def _confined(connection: duckdb.DuckDBPyConnection, warehouse: Path) -> duckdb.DuckDBPyConnection:
-    """The database, from now on unable to reach any file beside a warehouse's, whatever it is asked."""
+def _confined(
+    connection: duckdb.DuckDBPyConnection, warehouse: Path, *, is_counted: bool = False
+) -> duckdb.DuckDBPyConnection:
+    """The database, from now on unable to reach any file beside a warehouse's, whatever it is asked.
+
+    With ``is_counted`` it says how much of its statements is done, which cannot be asked for any more then.
+    """
+    if is_counted:
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
     connection.execute(f"SET allowed_directories = [{sql.text(str(warehouse))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
