@@ -1,6 +1,9 @@
 """Columns and indexes that the catalog's tables share."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, text
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, text
+from sqlalchemy.dialects import postgresql, sqlite
 
 metadata = MetaData()
 """The catalog's tables, and nobody else's."""
@@ -16,6 +19,11 @@ def big(name: str, **options: object) -> Column:  # type: ignore[type-arg]
 def reference(name: str, target: str, **options: object) -> Column:  # type: ignore[type-arg]
     """The number of a row of another table."""
     return Column(name, BigInteger(), ForeignKey(target), **{"nullable": False, **options})  # type: ignore[arg-type]
+
+
+def inserting(table: Table, dialect: str) -> Any:
+    """An INSERT that can say what becomes of a row that is there."""
+    return (sqlite if dialect == "sqlite" else postgresql).insert(table)
 
 
 def live_name(table: str) -> Index:

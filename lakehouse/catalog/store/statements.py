@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from lakehouse.catalog.store.clock import now_us, remembered
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.models import (
     bin,  # noqa: A004 - the word of the scheme
     commit_log,
@@ -30,7 +30,7 @@ def touching(version: Any) -> Callable[[str], Any]:
     """Builds the statement that records a version of a bin and returns its newest key frame."""
 
     def build(dialect: str) -> Any:
-        insert = (sqlite if dialect == "sqlite" else postgresql).insert(bin)
+        insert = inserting(bin, dialect)
         columns = ("table_id", "bin", "frame_version", "frame_entries", "chain")
         upsert = insert.values(
             {**{name: bindparam(name) for name in columns}, "version": version}
@@ -118,7 +118,7 @@ BEGIN = Prepared(_begin)
 
 def _insert_frame(dialect: str) -> Any:
     """Keeps the key frame that another writer stored first: both are the same."""
-    insert = (sqlite if dialect == "sqlite" else postgresql).insert(key_frame)
+    insert = inserting(key_frame, dialect)
     return insert.values({name: bindparam(name) for name in key_frame.c.keys()}).on_conflict_do_nothing()  # noqa: SIM118
 
 

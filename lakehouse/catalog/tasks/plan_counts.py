@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.models import plan_count
 from lakehouse.core.bins import bin_interval
 from lakehouse.core.interval import MAX_TIME, MIN_TIME, to_us
@@ -31,7 +31,7 @@ Rates = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 def add(connection: Connection, counts: Mapping[tuple[TableId, int], int], now_us: int) -> None:
     """Add to the counts of some tables' bins."""
-    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(plan_count)
+    insert: Any = inserting(plan_count, connection.dialect.name)
     for (table, place), number in sorted(counts.items()):
         where = (plan_count.c.table_id == table, plan_count.c.bin == place)
         held = connection.execute(select(plan_count).where(*where).with_for_update()).first()

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, cast, delete, exists, func, or_, select, true, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.models import commit_table, lake_table, task, upkeep
 from lakehouse.catalog.tasks.rows import (
@@ -216,7 +216,7 @@ class TaskQueue:
     def _insert(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Insert tasks, except those with the identity of an open one."""
         if rows:
-            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(task)
+            insert: Any = inserting(task, connection.dialect.name)
             connection.execute(insert.on_conflict_do_nothing(), list(rows))
 
     # Claims
@@ -442,7 +442,7 @@ def _written(connection: Connection, table: TableId, since: int, until: int) -> 
 
 
 def _upsert(connection: Connection, into: Any, keys: Sequence[Any], values: dict[str, Any]) -> None:
-    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(into)
+    insert: Any = inserting(into, connection.dialect.name)
     connection.execute(insert.values(**values).on_conflict_do_update(index_elements=keys, set_=values))
 
 

@@ -7,8 +7,8 @@ import secrets
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.models import lake, lake_table
 from lakehouse.catalog.store.prepared import Prepared
@@ -73,7 +73,7 @@ class ServingGroups:
         def work(connection: Connection) -> Group:
             keep_horizon(connection)
             now_us = self._database.now_us(connection)
-            new = _insert(connection)(serving_group)
+            new = inserting(serving_group, connection.dialect.name)
             made = {"lake": secrets.token_hex(8), "live": 0, "flips": 0, "flipped_us": now_us}
             connection.execute(new.values(name=name, **made).on_conflict_do_nothing())
             mine = update(serving_group).where(serving_group.c.name == name)
@@ -162,7 +162,7 @@ def _put(connection: Connection, node: Node, least: int, now_us: int, lease_seco
     }
     held = _held(connection, node.id)
     if held is None:
-        new = _insert(connection)(serving_node).values(id=node.id, **values).on_conflict_do_nothing()
+        new = inserting(serving_node, connection.dialect.name).values(id=node.id, **values).on_conflict_do_nothing()
         if connection.execute(new).rowcount == 1:
             return
         held = _held(connection, node.id)  # another one of the name was inserted in between
@@ -175,10 +175,6 @@ def _put(connection: Connection, node: Node, least: int, now_us: int, lease_seco
             lease_seconds=(held.lease_until_us - now_us) / 1_000_000,
         )
     connection.execute(update(serving_node).where(serving_node.c.id == node.id).values(**values))
-
-
-def _insert(connection: Connection) -> Any:
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert
 
 
 def _groups(connection: Connection, name: str | None, now_us: int) -> Listing[Group]:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.topic_model import topic
 from lakehouse.core.interval import from_us
 from lakehouse.core.listing import Listing
@@ -74,7 +74,7 @@ def _put(
     free: Any = None,
 ) -> None:
     """Write a topic's row, over another one only if that is ``free``, in one statement."""
-    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(topic)
+    insert: Any = inserting(topic, connection.dialect.name)
     values = {"process": process, "state": state.value, "reported_us": now_us, "report": progress.to_json()}
     put = insert.values(name=name, **values)
     put = put.on_conflict_do_update(index_elements=[topic.c.name], set_=values, where=free)

@@ -8,8 +8,8 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.encoding import decode_map
 from lakehouse.catalog.store.models import commit_log, commit_table, lake, lake_table, tag, txn
 from lakehouse.catalog.store.prepared import Prepared
@@ -279,7 +279,7 @@ def add_tag(connection: Connection, name: Any, version: int, now_us: int) -> Non
         raise InvalidName(
             "not a tag; use a letter, then at most 127 letters, digits, dots, dashes and underscores", tag=repr(name)
         )
-    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(tag)
+    insert: Any = inserting(tag, connection.dialect.name)
     # Another process may use the name at the same moment: the second one sees the first one's tag.
     given = insert.values(name=name, version=version, tagged_us=now_us).on_conflict_do_nothing()
     if connection.execute(given).rowcount == 1:

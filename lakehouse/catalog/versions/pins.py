@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from lakehouse.catalog.store.columns import inserting
 from lakehouse.catalog.store.models import pin
 from lakehouse.catalog.versions.horizon import check_readable
 from lakehouse.core.spec import TableSpec
@@ -20,7 +20,7 @@ def place(
     Raises `VersionNotFound`.
     """
     check_readable(connection, spec, version)
-    insert: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(pin)
+    insert: Any = inserting(pin, connection.dialect.name)
     values = {"version": least, "lease_until_us": now_us + lease_us}
     connection.execute(insert.values(id=pin_id, **values).on_conflict_do_update(index_elements=[pin.c.id], set_=values))
 
