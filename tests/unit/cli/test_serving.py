@@ -45,7 +45,7 @@ def test_a_node_is_started_asked_listed_and_stopped(run: Run, tmp_path: Any) -> 
 
 def test_what_cannot_be_served_is_refused(run: Run) -> None:
     assert "needs a token" in run("serve", "--group", "g", "--host", "0.0.0.0").err
-    assert "give a cache_dir" in run("serve", "--group", "g", "--port", "0", "--cache-bytes", "1GiB").err
+    assert "give a --cache-dir" in run("serve", "--group", "g", "--port", "0", "--cache-bytes", "1GiB").err
     assert run("serve").code == 2
     assert run("sql", "SELECT 1", "--serving", "nowhere").code == 1
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_served_is_refused(run: Run) -> None:
         (("--seconds", "0"), "seconds is a number from 0.001"),
         (("--seconds=-1",), "seconds is a number from 0.001"),
         (("--seconds", "inf"), "seconds is a number from 0.001"),
-        (("--lease-seconds", "1e9"), "lease_seconds is a number from 0.5 to 3600.0; give another"),
+        (("--lease-seconds", "1e9"), "--lease-seconds is a number from 0.5 to 3600.0; give another"),
         (("--memory", "1"), "memory is a whole number from 1000000 to"),
         (("--bytes=-5",), "--bytes is a size of at least a byte, as in 64MiB, 1GB or 4096 (found=-5)"),
         (("--memory", "0"), "--memory is a size"),
