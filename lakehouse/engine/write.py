@@ -27,6 +27,7 @@ from lakehouse.engine.castable import castable
 from lakehouse.engine.conform import Fills, conform
 from lakehouse.engine.validate import GIVEN, Origin
 from lakehouse.errors import InternalError, InvalidInput, InvalidRows
+from lakehouse.meanwhile import meanwhile
 from lakehouse.schema import footer_texts
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
@@ -99,8 +100,7 @@ def _published(target: WriteTarget, names: Sequence[str]) -> dict[str, NewSegmen
         return {}
     holder = Holder()
     target.home.cache.hold([f"{target.stored}/{name}" for name in names], holder)
-    with ThreadPoolExecutor(1, "lakehouse-footers") as pool:
-        reading = pool.submit(read_footers, target.folder, names, target.spec)
+    with meanwhile(read_footers, target.folder, names, target.spec) as reading:
         target.publish(paths)
     return {one.path: one for one in reading.result()}
 

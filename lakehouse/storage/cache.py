@@ -15,7 +15,6 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from uuid import uuid4
 
 from lakehouse.durable import sync
 from lakehouse.errors import StorageUnavailable
+from lakehouse.meanwhile import meanwhile
 from lakehouse.storage.holds import holds_of
 
 LIMIT_BYTES = 20 << 30
@@ -204,8 +204,7 @@ class Cache:
 
         The file is flushed meanwhile: a store's answer takes longer than the disk's.
         """
-        with ThreadPoolExecutor(1, "lakehouse-flush") as pool:
-            flushed = pool.submit(sync, self.path(stored))
+        with meanwhile(sync, self.path(stored)) as flushed:
             yield
         flushed.result()
         self._take(stored)
