@@ -282,7 +282,7 @@ def unknown_column(said: str, names: str | Sequence[str], known: Iterable[str], 
     named = ",".join(names)[:_MOST_NAMED]
     first = names[0] if names else ""
     close = nearest(first, known) or nearest(first.rpartition(".")[2], known)  # without the name of its table
-    return UnknownColumn(said, column=named, **close, **facts, columns=listed)
+    return UnknownColumn(said, column=named, **close, **facts, **({"columns": listed} if listed else {}))
 
 
 def read_limit(limit: Any, what: str = "limit") -> int | None:

@@ -18,6 +18,7 @@ from lakehouse.predicate.bounds import time_bounds
 from lakehouse.predicate.compare import typed
 from lakehouse.predicate.dialect import DIALECT
 from lakehouse.predicate.expressions import is_expression, written
+from lakehouse.predicate.faults import fault
 from lakehouse.predicate.parts import check_parts
 from lakehouse.predicate.translate import Qualified, Translator
 from lakehouse.predicate.written import too_deep
@@ -185,8 +186,7 @@ def parse_condition(where: str) -> exp.Expr:
     except RecursionError as error:
         raise too_deep(where=where[:200]) from error
     except PARSER_ERRORS as error:
-        cause = str(error).split("\n")[0] or type(error).__name__
-        raise InvalidPredicate("not a condition in SQL", where=where[:200], cause=cause) from error
+        raise InvalidPredicate("not a condition in SQL", where=where[:200], **fault(error)) from error
     if len(statements) != 1 or statements[0] is None:
         raise InvalidPredicate("a filter is one condition", where=where[:200])
     return statements[0]

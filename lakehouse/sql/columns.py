@@ -360,10 +360,11 @@ class Columns:
             if depth == 0 and clause in _ALIASED and of_alias:
                 _check_one(of_alias, shown(column))
                 return
+        known = dict.fromkeys(name for scope in scopes for name in scope.names(is_prefixed=len(parts) > 1))
         raise unknown_column(
-            "no such column; choose among those there are",
+            f"no such column; {'choose among those there are' if known else 'name the table that has it, with FROM'}",
             shown(column),
-            dict.fromkeys(name for scope in scopes for name in scope.names(is_prefixed=len(parts) > 1)),
+            known,
             clause=_CALLED.get(clause, clause.upper()),
         )
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.errors import ParseError
 
 from lakehouse.arguments import refuse_surrogates
 from lakehouse.cancelling import check
 from lakehouse.errors import InvalidStatement
 from lakehouse.predicate.dialect import DIALECT
+from lakehouse.predicate.faults import fault
 from lakehouse.predicate.parsing import PARSER_ERRORS
 from lakehouse.sql.shorthand import spelled_out
 from lakehouse.sql.tree import too_deep
@@ -157,7 +157,7 @@ def _tokens(text: str) -> Sequence[Token]:
     try:
         tokens = list(DIALECT.tokenize(text))
     except PARSER_ERRORS as error:
-        raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
+        raise InvalidStatement("not a statement in SQL", **fault(error)) from error
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -212,24 +212,11 @@ def _tree(tokens: Sequence[Token], text: str) -> exp.Expr:
     check()
     try:
         trees = DIALECT.parser().parse(list(tokens), text)
-    except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        raise InvalidStatement(
-            "not a statement in SQL",
-            line=found.get("line"),
-            column=found.get("col"),
-            near=repr(found.get("highlight") or ""),
-            cause=found.get("description") or _first_line(error),
-        ) from error
     except RecursionError as error:
         raise too_deep() from error
     except PARSER_ERRORS as error:
-        raise InvalidStatement("not a statement in SQL", cause=_first_line(error)) from error
+        raise InvalidStatement("not a statement in SQL", **fault(error)) from error
     check()
     if len(trees) != 1 or trees[0] is None:
         raise InvalidStatement("one statement at a time; run them one by one")
     return spelled_out(trees[0])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", maxsplit=1)[0] or type(error).__name__

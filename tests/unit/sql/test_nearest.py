@@ -26,6 +26,7 @@ TABLES = {
     "SELECT * FROM zzz": r"\(table=zzz known=Clients, trips\)",
 }
 COLUMNS = {
+    "SELECT price": r"name the table that has it, with FROM \(column=price clause=SELECT\)",
     "SELECT prize FROM trips": "column=prize nearest=price clause=SELECT columns=at,id,client,price,",
     "SELECT t.prize FROM trips t": "column=t.prize nearest=t.price clause=SELECT columns=t.at,t.id,",
     "SELECT x.price FROM trips t": "column=x.price nearest=t.price",
