@@ -139,6 +139,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "another column": (lambda: [{**ROW, "nmae": 1}], "unknown column.*column=nmae"),
     "a missing column": (lambda: [{"at": AT}], "missing column"),
     "columns of numbers": (lambda: {1: [2]}, "name of text"),
+    "one row alone": (lambda: ROW, r"as in \[row\].*column=at found=datetime"),
+    "a text as a column": (lambda: {"name": "abc"}, r"as in \[row\].*column=name found=str"),
     "columns that differ": (lambda: {"at": [AT], "id": []}, "differ in length"),
     "a later column": (lambda: changing({"other": 1}), "first rows do not have.*column=other rows_before=8192"),
     "a later type": (lambda: changing({"id": "b"}), "change their type.*column=id rows_before=8192"),

@@ -122,6 +122,13 @@ def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
     for name in columns:
         if not isinstance(name, str):
             raise InvalidRows("a column has a name of text", found=repr(name)[:100])
+    for name, values in columns.items():
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidRows(
+                "a dict is columns of values; give one row as a list of it, as in [row]",
+                column=name,
+                found=type(values).__name__,
+            )
     arrays = {
         name: _array(name, values, schema.field(name).type if name in schema.names else None)
         for name, values in columns.items()
