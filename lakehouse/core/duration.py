@@ -20,3 +20,12 @@ def duration_seconds(text: str) -> float | None:
     """
     found = _DURATION.fullmatch(text)
     return None if found is None else min(float(found[1]) * _UNITS[found[2] or "s"], MOST_SECONDS)
+
+
+def age_seconds(text: str) -> float | None:
+    """Seconds of an age by which something is lost: its unit is never left to a guess.
+
+    >>> age_seconds("30d"), age_seconds("30")
+    (2592000.0, None)
+    """
+    return duration_seconds(text) if text[-1:].isalpha() else None

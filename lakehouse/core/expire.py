@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakehouse.core.duration import MOST_SECONDS, duration_seconds
+from lakehouse.core.duration import MOST_SECONDS, age_seconds
 from lakehouse.core.interval import to_us, to_utc
 from lakehouse.core.listing import Listing
 from lakehouse.errors import InvalidArgument
@@ -55,7 +55,12 @@ class RetentionRequest:
                 )
             case None:
                 return cls(keep_last=keep_last)
-            case str() if (seconds := duration_seconds(older_than)) is not None:
+            case str() if older_than.replace(".", "", 1).isdecimal():
+                raise InvalidArgument(
+                    "say what the number counts, as in 30d, 12h or 90s; a time is written as 2013-01-05",
+                    older_than=older_than,
+                )
+            case str() if (seconds := age_seconds(older_than)) is not None:
                 return cls(age_seconds=seconds, keep_last=keep_last)
             case str() | date():
                 return cls(before_us=to_us(to_utc(older_than)), keep_last=keep_last)

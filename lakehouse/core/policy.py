@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from lakehouse.core.duration import duration_seconds
+from lakehouse.core.duration import age_seconds, duration_seconds
 from lakehouse.core.spec import TARGET_ROWS
 from lakehouse.core.steps import age_text, read_steps, steps_text
 from lakehouse.errors import InvalidInput, InvalidProperty
@@ -192,7 +192,7 @@ def _switch(text: str) -> bool:
 
 
 def _retention(text: str) -> float | None:
-    seconds = duration_seconds(text)
+    seconds = age_seconds(text)
     if seconds is None and text != "forever":
         raise InvalidProperty("an age such as 30d, or forever", found=text)
     return seconds

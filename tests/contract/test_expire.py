@@ -85,6 +85,16 @@ def test_an_age_keeps_what_was_the_newest_then(lake, table, history):
         table.scan(as_of=moment - timedelta(microseconds=1))
 
 
+@pytest.mark.parametrize("age", ["5", "0", "1.5", "20240101"])
+def test_an_age_without_a_unit_forgets_nothing(lake, table, age):
+    table.append(arrow([(FIRST, "a", 1)]))
+    with pytest.raises(InvalidInput, match=f"say what the number counts.*older_than={age}"):
+        lake.expire(older_than=age)
+    with pytest.raises(InvalidInput, match=f"an age such as 30d.*found={age}"):
+        table.set_properties({"retention": age})
+    assert lake.expire(dry_run=True, keep_last=100).horizon == 0
+
+
 @pytest.mark.parametrize(
     "wish",
     [{}, {"keep_last": 0}, {"keep_last": True}, {"keep_last": "3"}, {"older_than": -1}, {"older_than": "soon"},
