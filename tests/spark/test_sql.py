@@ -59,7 +59,7 @@ QUERIES = (
     "SELECT id + 1 AS next, next * 2 AS twice FROM trips ORDER BY id",
     "SELECT * FROM VALUES (1, 'a'), (2, NULL) AS v(n, s) ORDER BY n",
     "SELECT id FROM trips WHERE 1 = 0",
-    "SELECT id, current_date = CAST(now() AS DATE) FROM (SELECT id, 1 AS `current_date` FROM trips) LIMIT ALL",
+    "SELECT id, current_date = DATE(now()) FROM (SELECT id, 1 AS `current_date` FROM trips) ORDER BY id LIMIT ALL",
 )
 
 
