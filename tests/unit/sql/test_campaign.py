@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lakehouse.predicate import parse
 from lakehouse.sql import translation as module
 from lakehouse.testing.campaign import constructs, relations
 from lakehouse.testing.campaign.statements import run
@@ -20,8 +21,11 @@ def test_random_statements_give_what_plain_tables_give() -> None:
 def test_a_condition_that_is_pushed_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = module.pushed
 
-    def wrong(*arguments: Any) -> Any:
-        return {name: type(one)(one.columns, one.where or "`k` > 1000") for name, one in right(*arguments).items()}
+    def wrong(tree: Any, references: Any, schemas: Any) -> Any:
+        return {
+            name: type(one)(one.columns, one.where or parse("`k` > 1000", schemas[name]))
+            for name, one in right(tree, references, schemas).items()
+        }
 
     monkeypatch.setattr(module, "pushed", wrong)
     assert run(30, seed=7).wrong != []
