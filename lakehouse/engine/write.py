@@ -32,7 +32,6 @@ from lakehouse.schema import footer_texts
 from lakehouse.storage.blocks import write_blocks
 from lakehouse.storage.checksums import HashedFile
 from lakehouse.storage.footer import read_footers, write_buckets
-from lakehouse.storage.holds import Holder
 
 _ROW_GROUP_ROWS = 1 << 17
 _DICTIONARY_BYTES = 128 << 10
@@ -98,9 +97,8 @@ def _published(target: WriteTarget, names: Sequence[str]) -> dict[str, NewSegmen
     if target.home.cache is None:
         target.publish(paths)
         return {}
-    holder = Holder()
-    target.home.cache.hold([f"{target.stored}/{name}" for name in names], holder)
-    with meanwhile(read_footers, target.folder, names, target.spec) as reading:
+    stored = [f"{target.stored}/{name}" for name in names]
+    with target.home.cache.held(stored), meanwhile(read_footers, target.folder, names, target.spec) as reading:
         target.publish(paths)
     return {one.path: one for one in reading.result()}
 

@@ -178,7 +178,7 @@ class Cache:
         name = f"{_ASIDE}/{uuid4().hex}"
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self._holds.held(name):
+        with self._holds.held([name]):
             try:
                 yield path
             finally:
@@ -327,6 +327,10 @@ class Cache:
     def hold(self, stored: Iterable[str], holder: object) -> None:
         """Let no process delete copies for as long as an object lives."""
         self._holds.hold(stored, holder)
+
+    def held(self, stored: Iterable[str]) -> AbstractContextManager[None]:
+        """Let no process delete copies until the block ends."""
+        return self._holds.held(stored)
 
     def linger(self, stored: Iterable[str], seconds: float) -> None:
         """Let no process delete copies for some time: lazy results are read later."""

@@ -10,11 +10,7 @@ import pyarrow.parquet as pq
 from lakehouse.core.spec import ROW_ID, TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.warehouse import Committed, Warehouse, fetch_all
-
-
-class _Holder:
-    """Holds copies for as long as it lives."""
+from lakehouse.storage.warehouse import Committed, Warehouse, fetched
 
 
 def read_columns(warehouse: Warehouse, files: Sequence[Committed], names: Sequence[str], spec: TableSpec) -> pa.Table:
@@ -27,14 +23,13 @@ def read_columns(warehouse: Warehouse, files: Sequence[Committed], names: Sequen
     fields = [pa.field(ROW_ID, pa.int64()) if name == ROW_ID else spec.schema.field(name) for name in names]
     schema = pa.schema([field.remove_metadata() for field in fields])
     parts = []
-    holder = _Holder()
-    fetch_all(warehouse, files, there, holder)
-    for one in files:
-        try:
-            with pq.ParquetFile(warehouse.root / one.path) as file:
-                parts.append(file.read(there).select(there).rename_columns(list(names)).cast(schema))
-        except DAMAGE as error:
-            raise SegmentUnreadable(
-                "a file that was just written cannot be read", path=one.path, cause=error
-            ) from error
+    with fetched(warehouse, files, there):
+        for one in files:
+            try:
+                with pq.ParquetFile(warehouse.root / one.path) as file:
+                    parts.append(file.read(there).select(there).rename_columns(list(names)).cast(schema))
+            except DAMAGE as error:
+                raise SegmentUnreadable(
+                    "a file that was just written cannot be read", path=one.path, cause=error
+                ) from error
     return pa.concat_tables(parts) if parts else schema.empty_table()

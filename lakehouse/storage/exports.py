@@ -26,9 +26,8 @@ from lakehouse.errors import SegmentUnreadable, coded
 from lakehouse.faults import reach
 from lakehouse.storage.checksums import check_plain, opened, read_content
 from lakehouse.storage.files import make_folder, sync
-from lakehouse.storage.holds import Holder
 from lakehouse.storage.uploads import MARK
-from lakehouse.storage.warehouse import Listed, Warehouse, fetch_all
+from lakehouse.storage.warehouse import Listed, Warehouse, fetch_all, fetched
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +139,7 @@ def read_manifest(warehouse: Warehouse, export: Path, holder: object) -> Manifes
 
     Raises `SegmentUnreadable` for a damaged one.
     """
-    _bring(warehouse, export, holder)
+    fetch_all(warehouse, _stored(warehouse, export), holder=holder)
     manifest = _manifest(export)
     for name, (size, checksum) in manifest.parts.items():
         path = export / f"{name}.arrow"
@@ -210,11 +209,6 @@ def _stored(warehouse: Warehouse, export: Path) -> list[Listed]:
     return list(warehouse.listed(f"{EXPORTS}/{export.name}"))
 
 
-def _bring(warehouse: Warehouse, export: Path, holder: object) -> None:
-    """Fetch an export's files, for as long as ``holder`` lives. Raises `SegmentUnreadable`."""
-    fetch_all(warehouse, _stored(warehouse, export), holder=holder)
-
-
 def _age_seconds(folder: Path) -> float:
     try:
         return time.time() - folder.stat().st_mtime
@@ -223,10 +217,9 @@ def _age_seconds(folder: Path) -> float:
 
 
 def _is_held(warehouse: Warehouse, export: Path, folders: set[str]) -> bool:
-    holder = Holder()
     try:
-        _bring(warehouse, export, holder)
-        theirs = set(_manifest(export).folders)
+        with fetched(warehouse, _stored(warehouse, export)):
+            theirs = set(_manifest(export).folders)
     except SegmentUnreadable as error:
         if not export.exists():  # another process has just deleted it
             return False

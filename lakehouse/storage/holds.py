@@ -144,14 +144,16 @@ class Holds:
                 fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
 
     @contextmanager
-    def held(self, stored: str) -> Iterator[None]:
-        """Hold one copy until the block ends."""
+    def held(self, stored: Iterable[str]) -> Iterator[None]:
+        """Hold copies until the block ends."""
+        listed = list(stored)
         with self.guard:
-            self._take(stored)
+            for one in listed:
+                self._take(one)
         try:
             yield
         finally:
-            self._release([stored])
+            self._release(listed)
 
     @contextmanager
     def alone(self, stored: str) -> Iterator[bool]:

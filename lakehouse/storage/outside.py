@@ -17,8 +17,7 @@ from lakehouse.core.segment import NewSegment
 from lakehouse.core.spec import TableSpec
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.footer import DAMAGE
-from lakehouse.storage.holds import Holder
-from lakehouse.storage.warehouse import Warehouse, fetch_all
+from lakehouse.storage.warehouse import Warehouse, fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,9 @@ def values_outside(
         keyed = [column for column, values in (keys or {}).items() if not _all_listed(one, column, values)]
         if not late and not keyed:
             continue
-        holder = Holder()
-        fetch_all(warehouse, [one], holder=holder)
-        counted = _count(
-            warehouse.root / one.path, spec, interval if late else None, {name: (keys or {})[name] for name in keyed}
-        )
+        among = {name: (keys or {})[name] for name in keyed}
+        with fetched(warehouse, [one]):
+            counted = _count(warehouse.root / one.path, spec, interval if late else None, among)
         if counted is not None:
             found = counted if found is None else Outside(found.rows + counted.rows, found.column, found.example)
     return found

@@ -15,7 +15,6 @@ from lakehouse.storage.cache import Cache, cache_folder, chosen_folder, operatio
 from lakehouse.storage.checksums import check_content
 from lakehouse.storage.credentials import Credentials as Credentials
 from lakehouse.storage.files import require_operation
-from lakehouse.storage.holds import Holder
 from lakehouse.storage.objects import Objects
 from lakehouse.storage.partial import bring_parts, is_worth_it
 from lakehouse.storage.paths import Locator
@@ -176,12 +175,11 @@ class Remote:
     @contextmanager
     def fresh(self, file: Committed) -> Iterator[Path]:
         """The object, fetched again; its copy stays until the block ends, however little the cache may hold."""
-        holder = Holder()
-        self.cache.hold([file.path], holder)
-        error = self._bring(file, erasure=self._known_erasure())
-        if isinstance(error, SegmentUnreadable):
-            raise error
-        yield self.file(file.path)
+        with self.cache.held([file.path]):
+            error = self._bring(file, erasure=self._known_erasure())
+            if isinstance(error, SegmentUnreadable):
+                raise error
+            yield self.file(file.path)
 
     def heal(self, path: str) -> bool:
         """Drop the copy at a path, as after a power cut: the object may be whole.

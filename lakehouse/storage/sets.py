@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from lakehouse.core.checksum import Checksum
 from lakehouse.storage.checksums import check_bytes, checksum_of, read_content
-from lakehouse.storage.holds import Holder
-from lakehouse.storage.warehouse import Warehouse, fetch_all
+from lakehouse.storage.warehouse import Warehouse, fetched
 
 
 class _Set(NamedTuple):
@@ -30,9 +29,8 @@ def write_set(warehouse: Warehouse, stored: str, content: bytes) -> Checksum:
 def read_set(warehouse: Warehouse, stored: str, size: int, checksum: Checksum) -> bytes:
     """The content of a stored path. Raises `SegmentUnreadable` if it is missing or not what was written."""
     file = _Set(stored, size, checksum)
-    holder = Holder()
-    fetch_all(warehouse, [file], holder=holder)
-    path = warehouse.file(stored)
-    content = read_content(path, size)
+    with fetched(warehouse, [file]):
+        path = warehouse.file(stored)
+        content = read_content(path, size)
     check_bytes(path, content, checksum)
     return content

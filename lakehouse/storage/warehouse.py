@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from lakehouse.core.checksum import Checksum
 from lakehouse.errors import SegmentUnreadable
 from lakehouse.storage.cache import Cache
+from lakehouse.storage.holds import Holder
 from lakehouse.storage.uploads import UploadNotes
 
 
@@ -153,3 +154,11 @@ def fetch_all(
     """See to it that all files can be read, as `Warehouse.fetch` does. Raises the first one's `SegmentUnreadable`."""
     for error in warehouse.fetch(files, columns, holder).values():
         raise error
+
+
+@contextmanager
+def fetched(warehouse: Warehouse, files: Sequence[Committed], columns: Collection[str] | None = None) -> Iterator[None]:
+    """Around what reads files, some columns or whole: they stay until it ends. Raises as `fetch_all` does."""
+    holder = Holder()
+    fetch_all(warehouse, files, columns, holder)
+    yield
