@@ -77,8 +77,7 @@ class Step:
     def described(self, seconds: float | None = None) -> str:
         """One line: what it is, what is done of the total, and how fast."""
         counts = self.counts
-        has_share = self.total is not None and self.total > 0 and self.unit != "percent"
-        share = f" ({min(100, 100 * self.done // (self.total or 1))} %)" if has_share else ""
+        share = f" ({min(100, 100 * self.done // self.total)} %)" if self.total and self.unit != "percent" else ""
         rate = self.rate if seconds is None else rate_of(self, seconds)
         return f"{self.what}: {counts}{share}{', ' if rate else ''}{rate}"
 

@@ -123,7 +123,7 @@ def is_query(text: str) -> bool:
     """
     check_text(text)
     begun = _FIRST_WORD.match(text)
-    if begun is not None and begun[0].strip().upper() in _QUERIES - {"WITH"}:
+    if begun is not None and begun[1].upper() in _QUERIES - {"WITH"}:
         return True  # whatever follows: a text of a million characters is not taken apart twice
     tokens = _tokens(text)
     if tokens[0].text.upper() not in _QUERIES:

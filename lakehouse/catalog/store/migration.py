@@ -12,6 +12,7 @@ from sqlalchemy import Connection, inspect, text
 from lakehouse.catalog.store import models
 from lakehouse.catalog.store.database import Database
 from lakehouse.catalog.store.reaction import damaged
+from lakehouse.catalog.store.tables import metadata
 from lakehouse.errors import CatalogUnavailable, LakehouseError
 
 REVISION = "0020"
@@ -86,8 +87,6 @@ def _upgrade(connection: Connection, database: Database) -> None:
 
 def _create(connection: Connection) -> None:
     """The tables as the models have them, which are those that all migrations make, in a tenth of the time."""
-    from lakehouse.catalog.store.tables import metadata  # noqa: PLC0415 - late: few opened catalogs are new
-
     metadata.create_all(connection, checkfirst=False)
     connection.execute(models.lake.insert().values(id=1, head=0, counter=0, next_token=1, clock_us=0, horizon=0))
     connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {_KEY})"))

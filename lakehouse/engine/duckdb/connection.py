@@ -46,8 +46,7 @@ def counted(connection: duckdb.DuckDBPyConnection, what: str) -> Iterator[None]:
     import duckdb  # noqa: PLC0415 - late
 
     with suppress(duckdb.InvalidInputException):  # its configuration is locked: then it was opened with it
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
+        keep_count(connection)
     with progress.step(what, "percent", 100) as step:
         step.asked = connection.query_progress
         try:
@@ -55,6 +54,12 @@ def counted(connection: duckdb.DuckDBPyConnection, what: str) -> Iterator[None]:
             step.done = 100
         finally:
             step.asked = None
+
+
+def keep_count(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let a connection know how much of its statements is done."""
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
 
 
 _of_parents: list[duckdb.DuckDBPyConnection] = []

@@ -119,10 +119,9 @@ def _named(row: Any, names: Sequence[str], place: int) -> Mapping[str, Any]:
 
 
 def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
-    for name in columns:
+    for name, values in columns.items():
         if not isinstance(name, str):
             raise InvalidRows("a column has a name of text", found=repr(name)[:100])
-    for name, values in columns.items():
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRows(
                 "a dict is columns of values; give one row as a list of it, as in [row]",

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lakehouse.cancelling import watched
 from lakehouse.engine.duckdb import literals as sql
-from lakehouse.engine.duckdb.connection import KeptDatabase, counted, interrupt, open_memory
+from lakehouse.engine.duckdb.connection import KeptDatabase, counted, interrupt, keep_count, open_memory
 from lakehouse.engine.duckdb.room import most_memory, spilling
 from lakehouse.engine.recursion import MOST_STEPS, TOO_MANY
 from lakehouse.errors import InvalidInput, InvalidStatement, QueryLimitExceeded, SegmentUnreadable
@@ -180,8 +180,7 @@ def _confined(
     With ``is_counted`` it says how much of its statements is done, which cannot be asked for any more then.
     """
     if is_counted:
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
+        keep_count(connection)
     connection.execute(f"SET allowed_directories = [{sql.text(str(warehouse))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
